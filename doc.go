@@ -1,0 +1,2 @@
+// Package quorum holds a named lock in N independent stores at once.
+package quorum

@@ -1,0 +1,3 @@
+module github.com/quorumlock/quorum
+
+go 1.25.0

@@ -1,0 +1,294 @@
+package quorum
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// Store keeps votes: who holds which name, until when, with which token. One
+// server is a Store, and so is a [CombinedStore] of several.
+//
+// Every verb is atomic in the store. A refusal is a [*RefusedError]; an error
+// wrapped by [Undelivered] says that the request provably never left; every
+// other error means that the outcome is unknown, and the protocol then treats
+// the request as one that may have been carried out.
+//
+// A store must honour the context it is given. One that does not is abandoned
+// at the call's limit, and no further call is made to it for that lease until
+// the old one has ended.
+type Store interface {
+	// Name says who this member is, for every client alike: it is part of the
+	// fingerprint of the set. It is not an address, and shows no secret.
+	Name() string
+	// Limits says what the store can do. It is data, so that a wrapper passes
+	// it on.
+	Limits() Limits
+	// Acquire asks for a vote. A refusal because of another owner matches
+	// [ErrHeld]. An Acquire that was not granted may still have left something
+	// behind: who called it calls Release.
+	Acquire(ctx context.Context, r Request) (Grant, error)
+	// Extend keeps an existing vote until now + TTL, never shortening it, and
+	// raises its token and the name's counter to at least Floor, in one step.
+	// It matches [ErrNotHeld] when exactly this owner has no live vote here.
+	Extend(ctx context.Context, r Request) (Grant, error)
+	// Release removes every attempt up to the owner's from the name. It
+	// matches [ErrNotHeld] when there was nothing to remove.
+	Release(ctx context.Context, r Request) error
+}
+
+// OwnerID is the random part of an [Owner].
+type OwnerID [16]byte
+
+// Owner is who a vote belongs to: 128 random bits for each call of Acquire, and
+// the number of the attempt within it. A younger attempt of an ID replaces an
+// older one in a store; an older one is refused. The ID is a secret: whoever
+// knows it can release the lock, so it is never printed.
+type Owner struct {
+	ID      OwnerID
+	Attempt uint32
+}
+
+// Hex returns the ID in 32 hexadecimal digits, for a store to keep. It is a
+// secret; do not log it.
+func (o Owner) Hex() string { return hex.EncodeToString(o.ID[:]) }
+
+// String shows the attempt and hides the ID.
+func (o Owner) String() string { return fmt.Sprintf("owner(…)/%d", o.Attempt) }
+
+// GoString hides the ID from %#v as well.
+func (o Owner) GoString() string { return o.String() }
+
+// Format hides the ID from every verb of package fmt.
+func (o Owner) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(o.String())) }
+
+// Mode says with whom a vote may be shared.
+type Mode uint8
+
+// The modes.
+const (
+	Exclusive = Mode(core.Exclusive) // alone
+	Shared    = Mode(core.Shared)    // beside other readers
+)
+
+// String returns "exclusive" or "shared".
+func (m Mode) String() string { return core.Mode(m).String() }
+
+// Kind refines Acquire.
+type Kind uint8
+
+// The kinds of Acquire.
+const (
+	KindNew     = Kind(core.New)     // an ordinary acquisition
+	KindRepair  = Kind(core.Repair)  // put a lease that stands on a quorum elsewhere on this store too, with Floor as its token
+	KindConvert = Kind(core.Convert) // an earlier attempt of this owner changes its mode
+	KindForce   = Kind(core.Force)   // remove every other vote first
+)
+
+// String names the kind in lower case.
+func (k Kind) String() string { return core.Kind(k).String() }
+
+// Order says how many stores are asked at once.
+type Order uint8
+
+// The orders.
+const (
+	InOrder       = Order(core.InOrder)       // one after another; the first store arbitrates, so a vote never splits
+	FirstThenRest = Order(core.FirstThenRest) // the first alone, then the rest at once
+	AllAtOnce     = Order(core.AllAtOnce)     // one round trip, and split votes under contention
+)
+
+// String names the order in lower case.
+func (o Order) String() string { return core.Order(o).String() }
+
+// Outcome is how an answer of a store counts.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OutcomeNotAsked    = Outcome(core.NotAsked)
+	OutcomeGranted     = Outcome(core.Granted)
+	OutcomeContended   = Outcome(core.Contended)   // another owner holds the name
+	OutcomeNotHeld     = Outcome(core.NotHeld)     // this owner has no vote here
+	OutcomeReady       = Outcome(core.Ready)       // this owner's turn has come; not a vote
+	OutcomeUnknown     = Outcome(core.Unknown)     // it may have been carried out
+	OutcomeUndelivered = Outcome(core.Undelivered) // it was provably not sent
+	OutcomeQuarantined = Outcome(core.Quarantined) // the store may have forgotten, and does not vote yet
+	OutcomeMismatch    = Outcome(core.Mismatch)    // the store serves another set, strategy or MaxTTL
+	OutcomeTwin        = Outcome(core.Twin)        // this member is the same server as another member
+)
+
+// String names the outcome in lower case.
+func (o Outcome) String() string { return core.Outcome(o).String() }
+
+// Previous says how the last holder of a name ended, as far as a store knows.
+type Previous uint8
+
+// The fates.
+const (
+	PreviousUnknown  = Previous(core.PreviousUnknown)
+	PreviousReleased = Previous(core.PreviousReleased)
+	PreviousExpired  = Previous(core.PreviousExpired)
+)
+
+// String names the fate in lower case.
+func (p Previous) String() string {
+	return [...]string{"unknown", "released", "expired"}[p]
+}
+
+// Fingerprint stands for a set of stores: the names of its members in order,
+// its strategy and MaxTTL. Clients that differ in any of them must not vote in
+// one set, so it travels in every request and stands in every store's record.
+type Fingerprint uint64
+
+// String returns 16 hexadecimal digits.
+func (f Fingerprint) String() string { return fmt.Sprintf("%016x", uint64(f)) }
+
+// Request is what a store is asked. Fields may be added.
+type Request struct {
+	Key   string // 1 to 512 bytes of UTF-8 without NUL
+	Owner Owner
+	Mode  Mode
+	Kind  Kind          // Acquire only
+	TTL   time.Duration // how long a vote is to last, on the store's clock
+	// Floor is the least token that the vote may end up with; of a repair it is
+	// the token itself.
+	Floor  int64
+	Limit  time.Duration // for this one call, counted from when it is written
+	MaxTTL time.Duration // the longest TTL of any client of the set
+	Set    Fingerprint
+	Entomb bool   // Release: refuse requests of these attempts that arrive later
+	Label  string // who asks, for people: at most 256 bytes, no secret
+	Order  Order  // how a composite is to ask its members
+}
+
+// Grant is a vote as a store gave it. Fields may be added.
+type Grant struct {
+	Token    int64         // the owner's grant token on this store
+	TTL      time.Duration // given, counted from when the request left; at least what was asked
+	Mode     Mode          // Exclusive where the store cannot share
+	Readers  int           // of a shared vote: readers that hold the name, this one included
+	Previous Previous
+	Server   string // identity of the server, to notice one server under two names
+	Votes    []Vote // of a composite: what its members answered
+}
+
+// Limits is what a store can do. The zero value is a store in this process
+// that takes every TTL and key, does not share, and never forgets.
+type Limits struct {
+	MinTTL  time.Duration // shortest TTL it takes
+	Grain   time.Duration // TTLs are rounded up to a multiple of it; 0 is exact
+	MaxKey  int           // longest key in bytes; 0 is 512
+	Reach   Reach         // between whom it arbitrates
+	Domain  string        // what fails together with it; empty is itself alone
+	Shares  bool          // readers may hold a name together
+	Forgets bool          // it may lose what it acknowledged; it must then be a [HighWater]
+	Doubles bool          // its client may send a request twice by itself
+	Observe time.Duration // how long a holder must be watched before it may be taken over; 0 is not at all
+}
+
+// Reach says between whom a store arbitrates. All rivals of a lock must reach
+// the same store, so a set is as wide as its narrowest member.
+type Reach uint8
+
+// The reaches, from narrow to wide.
+const (
+	ReachProcess Reach = iota // goroutines of one process
+	ReachHost                 // processes of one machine
+	ReachCluster              // machines
+)
+
+// String names the reach in lower case.
+func (r Reach) String() string { return [...]string{"process", "host", "cluster"}[r] }
+
+// Vote is one store's part in an operation.
+type Vote struct {
+	Store   string // its name
+	Outcome Outcome
+	Token   int64
+	Took    time.Duration // from sending to the answer
+	Err     error         // nil when granted or not asked
+	Votes   []Vote        // of a composite: its members' votes
+}
+
+// HighWater is the ability of a store to leave quarantine: a store that may
+// forget must have it. Tokens grow in steps; a store that forgot is raised
+// above the steps that a quorum of the others remembers. Find it with [As].
+type HighWater interface {
+	// ReadStep reads the store's record. Only Set, MaxTTL and Limit of r count.
+	ReadStep(ctx context.Context, r Request) (Step, error)
+	// Raise ends a quarantine, or begins one, as o says, in one atomic step.
+	Raise(ctx context.Context, r Request, o Raise) error
+}
+
+// Step is a store's record as [HighWater] reads it.
+type Step struct {
+	Step       int64  // the step that fresh names start from
+	Base       int64  // no token at or below it is given
+	Quarantine string // which quarantine the store is in; empty when it votes
+	Over       bool   // that quarantine's time is over, so that the store may leave
+	Server     string
+}
+
+// Raise says how a store's quarantine ends or begins.
+type Raise struct {
+	// Quarantine is the one meant, as [Step] named it. A raise that is late,
+	// and meant for an earlier one, is refused.
+	Quarantine string
+	// Step is the highest step of a quorum that was read after the
+	// quarantine's time was over.
+	Step int64
+	// Alone says that no such quorum can exist; the new mark then comes from
+	// the store's clock and Step.
+	Alone bool
+	// Fresh is an operator's word that nothing was held in the set: the
+	// quarantine ends at once.
+	Fresh bool
+	// Forgotten is an operator's word that the store forgot: it begins a
+	// quarantine.
+	Forgotten bool
+}
+
+// Inspector is the ability to say who holds a name. Find it with [As].
+type Inspector interface {
+	// Inspect reads a name and changes nothing. Only Key, Set, MaxTTL and
+	// Limit of r count.
+	Inspect(ctx context.Context, r Request) (State, error)
+}
+
+// State is what a store knows of a name.
+type State struct {
+	Holders    []Holder
+	Counter    int64 // 0 when the store keeps none for the name
+	Quarantine bool  // the store does not vote
+	Server     string
+}
+
+// Holder is one live vote.
+type Holder struct {
+	Label string
+	Mode  Mode
+	Token int64
+	Since time.Time     // on the store's clock
+	Left  time.Duration // until the vote ends
+}
+
+// As finds an ability of a store: s itself or, through Unwrap() Store, the
+// first store beneath it that has it.
+func As[T any](s Store) (T, bool) {
+	for s != nil {
+		if t, ok := s.(T); ok {
+			return t, true
+		}
+		u, ok := s.(interface{ Unwrap() Store })
+		if !ok {
+			break
+		}
+		s = u.Unwrap()
+	}
+	var none T
+	return none, false
+}
