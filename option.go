@@ -94,9 +94,9 @@ func FailOnOutage() Option {
 	return Option{"FailOnOutage", true, func(s *settings) { s.failOnOutage = true }}
 }
 
-// InOrderOf sets how many stores are asked at once; default [InOrder].
-func InOrderOf(o Order) Option {
-	return Option{"InOrderOf", true, func(s *settings) { s.order = o }}
+// AskOrder sets how many stores are asked at once; default [InOrder].
+func AskOrder(o Order) Option {
+	return Option{"AskOrder", true, func(s *settings) { s.order = o }}
 }
 
 // Backoff sets the range of the pause between attempts; default 10 ms to 1 s.

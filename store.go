@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -55,6 +56,13 @@ type Owner struct {
 // Hex returns the ID in 32 hexadecimal digits, for a store to keep. It is a
 // secret; do not log it.
 func (o Owner) Hex() string { return hex.EncodeToString(o.ID[:]) }
+
+// Digest returns 12 hexadecimal digits that tell owners apart for people and
+// cannot be turned back into the ID.
+func (o Owner) Digest() string {
+	sum := sha256.Sum256(o.ID[:])
+	return hex.EncodeToString(sum[:6])
+}
 
 // String shows the attempt and hides the ID.
 func (o Owner) String() string { return fmt.Sprintf("owner(…)/%d", o.Attempt) }
@@ -269,6 +277,7 @@ type State struct {
 
 // Holder is one live vote.
 type Holder struct {
+	Owner string // a one-way digest of the owner's ID, see [Owner.Digest]
 	Label string
 	Mode  Mode
 	Token int64
