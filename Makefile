@@ -1,0 +1,40 @@
+# Every target covers all modules of go.work unless it says otherwise.
+
+SHELL := /bin/bash
+STATICCHECK := $(CURDIR)/.cache/bin/staticcheck-$(shell go env GOVERSION)
+
+# each runs a command in every module, goes on after a failure, and fails at the end.
+each = status=0; for dir in $$(go list -m -f '{{.Dir}}'); do \
+	echo "== $$dir: $(1)"; (cd $$dir && $(1)) || status=1; done; exit $$status
+
+.PHONY: help check test race bench servers clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+check: $(STATICCHECK) ## formatting, go vet, staticcheck, and the rules of the code base; no server needed
+	@unformatted=$$(gofmt -l $$(find . -name '.?*' -prune -o -name '*.go' -print)); \
+	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	@$(call each,go vet ./...)
+	@$(call each,$(STATICCHECK) ./...)
+	go test -run '^TestRules' .
+
+test: servers ## every test, also against real servers; installs the servers that are missing
+	@$(call each,go test -timeout 10m ./...)
+
+race: servers ## every test of the root module under the race detector
+	go test -race -timeout 15m ./...
+
+bench: ## every benchmark
+	@$(call each,go test -run '^$$' -bench . -benchmem ./...)
+
+servers: ## install the servers that the tests need and that are missing (Debian, as root or with sudo)
+	@scripts/servers
+
+clean: ## remove built tools
+	rm -rf .cache
+
+# The tools live in a module of their own and are built once for each version
+# of Go and of themselves.
+$(STATICCHECK): tools/go.mod tools/go.sum
+	cd tools && GOWORK=off go build -o $@ honnef.co/go/tools/cmd/staticcheck
