@@ -2,7 +2,11 @@ package quorum
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 )
 
 // Opener makes stores from DSNs. A store's package has a function that returns
@@ -17,4 +21,71 @@ type Opener struct {
 	// closed by who called [Open], see there. The error may quote the DSN: its
 	// secrets are taken out again.
 	Open func(ctx context.Context, dsn *url.URL) (Store, error)
+}
+
+func schemes(openers []Opener) (map[string]Opener, error) {
+	known := make(map[string]Opener)
+	for i, o := range openers {
+		if o.Open == nil || len(o.Schemes) == 0 {
+			return nil, fmt.Errorf("%w: opener %d of %d has no schemes or no Open", ErrInvalidOption, i+1, len(openers))
+		}
+		for _, s := range o.Schemes {
+			if _, twice := known[s]; twice {
+				return nil, fmt.Errorf("%w: two openers take the scheme %q", ErrInvalidOption, s)
+			}
+			known[s] = o
+		}
+	}
+	return known, nil
+}
+
+// open makes one store. Its errors carry nothing of text but the scheme, and
+// what the opener said with the secrets taken out.
+func open(ctx context.Context, text string, known map[string]Opener) (Store, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" {
+		// The parser's error would quote the text, password included.
+		return nil, fmt.Errorf("%w: not a DSN of the form scheme://host/path; escape special characters "+
+			"of a password as %%40 for @", ErrInvalidOption)
+	}
+	o, ok := known[u.Scheme]
+	if !ok {
+		return nil, unknownScheme(u.Scheme, known)
+	}
+	query := u.Query()
+	if query.Get("name") == "" {
+		query.Set("name", dsnName(u))
+	}
+	given := *u
+	given.RawQuery = query.Encode()
+	s, err := o.Open(ctx, &given)
+	if err == nil && s == nil {
+		err = errors.New("the opener returned neither a store nor an error")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", query.Get("name"), withoutSecrets(err, u))
+	}
+	return s, nil
+}
+
+// packages are the import paths to name for a scheme that has no opener.
+var packages = map[string]string{
+	"file":   "github.com/quorumlock/quorum/stores/filestore",
+	"memory": "github.com/quorumlock/quorum/stores/memstore",
+	"redis":  "github.com/quorumlock/quorum/stores/redisstore",
+	"rediss": "github.com/quorumlock/quorum/stores/redisstore",
+}
+
+func unknownScheme(scheme string, known map[string]Opener) error {
+	var have []string
+	for s := range known {
+		have = append(have, s)
+	}
+	slices.Sort(have)
+	todo := "give Open an Opener for it"
+	if path, ok := packages[scheme]; ok {
+		todo = "import " + path + " and give its Opener() to Open"
+	}
+	return fmt.Errorf("%w: no opener takes the scheme %q (there are: %s); %s",
+		ErrInvalidOption, scheme, strings.Join(have, ", "), todo)
 }

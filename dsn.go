@@ -1,0 +1,83 @@
+package quorum
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// dsnName is the part of a DSN that all clients of a store agree on.
+func dsnName(u *url.URL) string {
+	name := url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}
+	return name.String()
+}
+
+// MaskDSN returns a DSN fit to be shown: passwords and secret settings are
+// replaced by xxxxx. Of a text that is no DSN nothing is shown.
+func MaskDSN(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Scheme == "" {
+		return "xxxxx"
+	}
+	secrets := secretsOf(u)
+	if len(secrets) == 0 {
+		return dsn
+	}
+	if _, ok := u.User.Password(); ok {
+		u.User = url.UserPassword(u.User.Username(), "xxxxx")
+	}
+	query := u.Query()
+	for key := range query {
+		if secretKey(key) {
+			query.Set(key, "xxxxx")
+		}
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// withoutSecrets returns err as it is if its text shows no secret of the DSN.
+// Otherwise it keeps the masked text alone: whoever unwraps the error must not
+// meet the secret either.
+func withoutSecrets(err error, u *url.URL) error {
+	text := err.Error()
+	for _, secret := range secretsOf(u) {
+		text = strings.ReplaceAll(text, secret, "xxxxx")
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}
+
+// secretsOf lists the secrets in a DSN, plain and as escaped in a URL, the
+// longest first.
+func secretsOf(u *url.URL) []string {
+	var plain []string
+	if password, ok := u.User.Password(); ok {
+		plain = append(plain, password)
+	}
+	for key, values := range u.Query() {
+		if secretKey(key) {
+			plain = append(plain, values...)
+		}
+	}
+	var all []string
+	for _, s := range plain {
+		if s != "" {
+			_, inUser, _ := strings.Cut(url.UserPassword("", s).String(), ":")
+			all = append(all, s, url.QueryEscape(s), url.PathEscape(s), inUser)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all
+}
+
+// secretKey reports whether a query parameter's value is a secret.
+func secretKey(key string) bool {
+	key = strings.ToLower(key)
+	return slices.ContainsFunc([]string{"pass", "pwd", "secret", "token"}, func(word string) bool {
+		return strings.Contains(key, word)
+	})
+}
