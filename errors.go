@@ -56,6 +56,7 @@ type RefusedError struct {
 	// Clean says that nothing of this owner is in the store. It must be false
 	// where anything may be, and where the client may send a request twice.
 	Clean  bool
+	Forced bool // this owner's vote was removed by force, by Label
 	Server string
 	Votes  []Vote // of a composite: what its members answered
 	// Reason is the text of a refusal that is neither contention nor loss,

@@ -121,6 +121,7 @@ type Answer struct {
 	Mode     Mode
 	Previous Previous
 	Clean    bool // a refusal that says that nothing of this owner is here
+	Forced   bool // the owner's vote was removed by force, by Label
 	Token    int64
 	TTL      time.Duration // given, at least what was asked
 	Readers  int           // readers that hold the name

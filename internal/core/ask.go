@@ -1,0 +1,194 @@
+package core
+
+import "github.com/quorumlock/quorum/clock"
+
+// ask carries the first two phases on: ask until the grants satisfy the rule,
+// then confirm their token by write-back.
+func (q *Quorum) ask(now clock.Instant) {
+	var votes, confirmed, open Set
+	for i := range q.slots {
+		s := &q.slots[i]
+		if s.vote == granted {
+			if !s.stuck() {
+				votes = votes.With(i)
+			}
+			// The maximum runs over every grant of the attempt, also those lost
+			// since: too high a token is harmless, a falling one is not.
+			q.high = max(q.high, s.token)
+		}
+		if s.vote == notAsked || s.vote == pending && !s.overdue {
+			open = open.With(i)
+		}
+	}
+	for i := range q.slots {
+		if s := &q.slots[i]; s.vote == granted && s.token == q.high {
+			confirmed = confirmed.With(i)
+		}
+	}
+	if q.cfg.Bugs.has(BugNoWriteBack) {
+		confirmed = votes
+	}
+	rule := q.cfg.Rule
+	switch {
+	case rule.Met(confirmed):
+		q.win(now)
+	case now >= q.deadline():
+		if rule.Met(votes | open) {
+			q.fail(now, ByExpired)
+		} else {
+			q.fail(now, q.whyNot())
+		}
+	case rule.Met(votes):
+		q.confirm(now, votes&^confirmed)
+	case !rule.Met(votes | open):
+		q.fail(now, q.whyNot())
+	default:
+		q.askMore(now)
+	}
+}
+
+// confirm raises the votes that lag to the token. It is the write-back that
+// makes the maximum a fencing token: the plain maximum is not one, because the
+// next quorum may not share the store that knew it.
+func (q *Quorum) confirm(now clock.Instant, lagging Set) {
+	for i := range q.slots {
+		s := &q.slots[i]
+		if !lagging.Has(i) || s.busy || s.want != wantNothing {
+			continue
+		}
+		s.want = wantExtend
+		q.pump(now, i)
+	}
+}
+
+// askMore asks as many more stores as the order allows.
+func (q *Quorum) askMore(now clock.Instant) {
+	waiting := q.which(func(s *slot) bool { return s.vote == pending && !s.overdue }).Len()
+	for q.next < len(q.cfg.Ask) && waiting < q.width() {
+		i := q.cfg.Ask[q.next]
+		q.next++
+		s := &q.slots[i]
+		s.vote, s.want = pending, wantAcquire
+		s.overdue, s.patience = false, min(now.Add(q.cfg.CallLimit), q.deadline())
+		q.pump(now, i)
+		waiting++
+	}
+}
+
+// width is how many answers may be awaited at once.
+func (q *Quorum) width() int {
+	switch q.cfg.Request.Order {
+	case InOrder:
+		if q.cfg.Request.Kind == New {
+			return 1
+		} // the other kinds concern votes that exist: every store is to have its part
+	case FirstThenRest:
+		if first := &q.slots[q.cfg.Ask[0]]; q.next == 0 || first.vote == pending && !first.overdue {
+			return 1
+		}
+	}
+	return len(q.slots)
+}
+
+// acquired takes the answer to an Acquire or a Repair.
+func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
+	s := &q.slots[i]
+	s.note(a, q.cfg.Bugs)
+	current := c.attempt == q.attempt && (q.phase == Asking || q.phase == Held)
+	if !current && !(q.cfg.Bugs.has(BugVoidCounts) && q.phase == Asking) {
+		// Void (I4). What it left is released, unless it says that it left nothing.
+		s.owe = s.owe && s.mayHold()
+		s.answered = s.answered || !s.mayHold()
+		return
+	}
+	if s.want == wantAcquire {
+		return // an answer to an older attempt, while the new one still waits to leave
+	}
+	s.outcome = a.Outcome
+	switch {
+	case a.Outcome == Granted && q.phase == Asking:
+		s.vote, s.token = granted, a.Token
+		if q.exact(c) && a.Token != c.floor {
+			s.vote = refused
+		}
+	case a.Outcome == Granted && a.Token <= q.high:
+		// A late grant joins the lease; the next extension raises it.
+		s.vote, s.token = granted, a.Token
+	case a.Outcome == Granted:
+		// A late grant above the token would order us after a rival that got
+		// less: give it back. The store's counter is past the token, so it
+		// cannot be repaired either.
+		s.vote, s.shut = refused, true
+		if !q.cfg.Bugs.has(BugLateGrantKept) && !q.cfg.Member {
+			s.due(now, q.cfg.ReleaseLimit)
+		}
+	case a.Outcome == Mismatch && q.phase == Asking:
+		s.vote = refused
+		q.fail(now, ByMismatch)
+	case a.Outcome == Unknown:
+		s.vote = unclear
+	default:
+		s.vote = refused
+	}
+}
+
+// exact reports whether only one token will do: a repaired or demoted vote
+// carries the token of its lease, or it is not a vote of it.
+func (q *Quorum) exact(c call) bool {
+	return c.kind == Repair || c.kind == Convert && q.cfg.Request.Mode == Shared
+}
+
+// win holds the lease from now on, if any of it is left.
+func (q *Quorum) win(now clock.Instant) {
+	ttl := q.cfg.Request.TTL
+	from := q.start
+	if q.cfg.Bugs.has(BugValidityFromReply) {
+		from = now
+	}
+	q.until = from.Add(ttl - q.drift(ttl))
+	if now >= q.until {
+		q.fail(now, ByExpired)
+		return
+	}
+	q.phase, q.ttl = Held, ttl
+	for i := range q.slots {
+		s := &q.slots[i]
+		if q.cfg.Member {
+			s.want = wantNothing
+			continue
+		}
+		// Stores this attempt did not reach get a Repair, which takes no token of
+		// its own. An Acquire that still waits to leave becomes one.
+		if s.vote == notAsked || s.want == wantAcquire {
+			s.vote, s.want = notAsked, wantRepair
+			q.pump(now, i)
+		}
+	}
+}
+
+// fail ends the attempt and rolls it back: every store that may remember us is
+// told, whatever the caller's context says (I6).
+func (q *Quorum) fail(now clock.Instant, why Failure) {
+	q.phase, q.failure = Failed, why
+	for i := range q.slots {
+		q.slots[i].want = wantNothing
+	}
+	if q.cfg.Member || why == ByAbandoned && q.cfg.Bugs.has(BugCallersContext) {
+		return
+	}
+	q.releaseAll(now)
+}
+
+// whyNot tells contention from outage: ErrHeld when a store was contended and
+// the contended ones could have made a quorum with those that granted or were
+// not asked.
+func (q *Quorum) whyNot() Failure {
+	contended := q.which(func(s *slot) bool { return s.outcome == Contended })
+	friendly := q.which(func(s *slot) bool {
+		return s.vote == granted || s.vote == notAsked || s.outcome == Contended
+	})
+	if contended != 0 && q.cfg.Rule.Met(friendly) {
+		return ByHeld
+	}
+	return ByNoQuorum
+}

@@ -1,0 +1,24 @@
+package core
+
+// Bugs switches known mistakes on. It is zero in production; a test sets one
+// to show that its checker would see the mistake, because a checker that
+// nothing fails is no evidence.
+type Bugs uint32
+
+// The mistakes, each the leaving out of one rule.
+const (
+	BugNoWriteBack       Bugs = 1 << iota // hold at the plain maximum, unconfirmed
+	BugWriteBackUnowned                   // a refused write-back counts as confirmed
+	BugAnswerNotCompared                  // an Extend that answers another number still counts
+	BugOneOwner                           // all attempts share one owner
+	BugUnknownIsNo                        // a store that did not answer is not released
+	BugCallersContext                     // cancelling stops the roll-back too
+	BugValidityFromReply                  // validity counts from the answer
+	BugNoDrift                            // clocks are taken to run alike
+	BugEarlyStepRead                      // steps are read before the quarantine's time is over
+	BugVoidCounts                         // an answer to an attempt that was rolled back counts
+	BugLateGrantKept                      // a late grant above the token is left in place
+	BugReviveLost                         // a late extension revives a lost lease
+)
+
+func (b Bugs) has(bug Bugs) bool { return b&bug != 0 }

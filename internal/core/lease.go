@@ -1,0 +1,345 @@
+package core
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+)
+
+// LeaseConfig is what a Lease is told once.
+type LeaseConfig struct {
+	Config
+	Once         bool          // a single attempt
+	FailOnOutage bool          // do not wait for stores to come back
+	Wait         time.Duration // how long to keep trying; negative is without end
+	RenewEvery   time.Duration // 0 is never
+	BackoffMin   time.Duration
+	BackoffMax   time.Duration
+	Expiring     time.Duration // warn this long before the end; 0 is never
+	MaxHold      time.Duration // 0 is without end
+	Seed         uint64        // of the jitter
+}
+
+// Stage is where a Lease stands.
+type Stage uint8
+
+// The stages.
+const (
+	Waiting  Stage = iota // between attempts
+	Trying                // an attempt is under way
+	Holding               // the caller may believe that it holds the lock
+	Ending                // it failed, and the roll-back is given a moment to answer
+	Ended                 // it failed
+	Gone                  // it was held, and was lost
+	Returned              // it was held, and was released
+)
+
+// End says what ended the wait of an Acquire, beside the stores' answers.
+type End uint8
+
+// The ends.
+const (
+	EndDecided   End = iota // the attempt's failure speaks for itself
+	EndCancelled            // the caller's context
+	EndWait                 // the Wait limit
+	EndClosed               // the locker was closed
+)
+
+// Reason says why a lease was lost.
+type Reason uint8
+
+// The reasons.
+const (
+	NotLost Reason = iota
+	LostExpired
+	LostTakenOver
+	LostQuorum
+	LostMaxHold
+	LostForced
+	LostClosed
+)
+
+// NoticeKind says what a Notice tells.
+type NoticeKind uint8
+
+// The notices.
+const (
+	NoticeAcquired    NoticeKind = iota
+	NoticeAttempt                // an attempt failed, and another will follow
+	NoticeFailed                 // the Acquire failed: Failure, End
+	NoticeStill                  // it has been waiting for a while: Failure
+	NoticeRenewed                // a round won
+	NoticeRenewFailed            // a round did not
+	NoticeExtended               // an explicit extension ended: Serial, OK; not OK is too few stores
+	NoticeExpiring
+	NoticeLost     // Reason
+	NoticeReleased // every store has answered or failed once: OK when a quorum answered
+)
+
+// Notice is something the driver has to tell.
+type Notice struct {
+	Kind    NoticeKind
+	Failure Failure
+	End     End
+	Reason  Reason
+	Serial  uint32
+	OK      bool
+}
+
+// How long a failed Acquire waits for its roll-back to be answered, and when a
+// waiting one says so, first and again.
+const (
+	undoGrace   = 50 * time.Millisecond
+	stillFirst  = 2 * time.Second
+	stillAgain  = 10 * time.Second
+	maxDoubling = 20
+)
+
+// Lease is one lock over its life: acquired with retries, renewed, and lost or
+// released.
+type Lease struct {
+	cfg     LeaseConfig
+	q       *Quorum
+	stage   Stage
+	notices []Notice
+
+	began   clock.Instant
+	giveUp  clock.Instant // end of Wait
+	retryAt clock.Instant
+	stillAt clock.Instant
+	rng     uint64
+	last    Failure // of the last attempt that was decided
+	end     End
+	endBy   clock.Instant
+
+	heldAt     clock.Instant
+	renewAt    clock.Instant
+	maxAt      clock.Instant
+	roundAt    clock.Instant
+	inRound    bool
+	wonSaid    bool
+	warned     bool
+	wishes     []wish // explicit extensions that wait for their round
+	inProgress []wish
+	reason     Reason
+	returning  bool // a release was not yet told
+}
+
+// wish is an explicit extension.
+type wish struct {
+	serial uint32
+	ttl    time.Duration
+}
+
+// NewLease returns a Lease that has asked nothing yet.
+func NewLease(cfg LeaseConfig) *Lease {
+	return &Lease{cfg: cfg, q: NewQuorum(cfg.Config), rng: cfg.Seed, giveUp: Never, stillAt: Never, maxAt: Never, renewAt: Never}
+}
+
+// Stage returns where the lease stands.
+func (l *Lease) Stage() Stage { return l.stage }
+
+// Quorum returns the machine beneath, to be read only.
+func (l *Lease) Quorum() *Quorum { return l.q }
+
+// Calls returns what to send now, and forgets it.
+func (l *Lease) Calls() []Call { return l.q.Calls() }
+
+// Notices returns what there is to tell, and forgets it.
+func (l *Lease) Notices() []Notice {
+	out := l.notices
+	l.notices = nil
+	return out
+}
+
+// Until returns the end of validity while holding, and an instant long past
+// otherwise (I7).
+func (l *Lease) Until() clock.Instant {
+	if l.stage != Holding {
+		return -Never
+	}
+	return min(l.q.Until(), l.maxAt)
+}
+
+// Quiet reports whether the lease will send and tell nothing more by itself.
+func (l *Lease) Quiet() bool {
+	_, _, quiet := l.q.Releases()
+	return quiet && !l.returning && (l.stage == Ended || l.stage == Gone || l.stage == Returned)
+}
+
+// Next returns when Wake is due, or Never.
+func (l *Lease) Next() clock.Instant {
+	at := l.q.Next()
+	switch l.stage {
+	case Waiting:
+		at = min(at, l.retryAt, l.giveUp, l.stillAt)
+	case Trying:
+		at = min(at, l.giveUp, l.stillAt)
+	case Ending:
+		at = min(at, l.endBy)
+	case Holding:
+		at = min(at, l.Until())
+		if !l.inRound {
+			at = min(at, l.renewAt)
+		}
+		if l.cfg.Expiring > 0 && !l.warned {
+			at = min(at, l.Until().Add(-l.cfg.Expiring))
+		}
+	}
+	return at
+}
+
+// Start begins the first attempt.
+func (l *Lease) Start(now clock.Instant) {
+	l.began = now
+	l.stillAt = now.Add(stillFirst)
+	if l.cfg.Wait >= 0 {
+		l.giveUp = now.Add(l.cfg.Wait)
+	}
+	if l.cfg.Wait == 0 {
+		l.cfg.Once, l.giveUp = true, Never // one attempt, however long it takes
+	}
+	l.try(now)
+	l.settle(now)
+}
+
+func (l *Lease) try(now clock.Instant) {
+	l.stage = Trying
+	l.q.Begin(now)
+}
+
+// Answer takes the end of a call.
+func (l *Lease) Answer(now clock.Instant, store int, seq uint32, a Answer) {
+	l.expire(now) // the local clock decides first: a late answer revives nothing (I5)
+	l.q.Answer(now, store, seq, a)
+	l.settle(now)
+}
+
+// Wake takes the passing of time.
+func (l *Lease) Wake(now clock.Instant) {
+	l.expire(now)
+	l.q.Wake(now)
+	l.settle(now)
+}
+
+// Cancel ends the wait of an Acquire. A win decided before stands.
+func (l *Lease) Cancel(now clock.Instant, why End) {
+	l.expire(now)
+	if l.stage == Waiting || l.stage == Trying {
+		l.finish(now, why)
+	}
+	l.settle(now)
+}
+
+// settle moves the lease on until nothing more is due.
+func (l *Lease) settle(now clock.Instant) {
+	switch l.stage {
+	case Trying:
+		l.settleAttempt(now)
+	case Waiting:
+		l.settleWait(now)
+	}
+	switch l.stage {
+	case Holding:
+		l.settleHold(now)
+	case Ending:
+		if _, _, quiet := l.q.Releases(); quiet || now >= l.endBy {
+			l.stage = Ended
+			l.tell(Notice{Kind: NoticeFailed, Failure: l.last, End: l.end})
+		}
+	}
+	if l.returning {
+		if answered, heard, _ := l.q.Releases(); heard {
+			l.returning = false
+			l.tell(Notice{Kind: NoticeReleased, OK: l.cfg.Rule.Met(answered)})
+		}
+	}
+}
+
+func (l *Lease) settleAttempt(now clock.Instant) {
+	switch l.q.Phase() {
+	case Held:
+		l.stage, l.heldAt = Holding, now
+		l.renewAt = l.renewal(l.q.start)
+		if l.cfg.MaxHold > 0 {
+			l.maxAt = now.Add(l.cfg.MaxHold)
+		}
+		l.tell(Notice{Kind: NoticeAcquired})
+	case Failed:
+		l.last = l.q.Failure()
+		final := l.cfg.Once || l.last == ByMismatch || l.last == ByExpired ||
+			l.last == ByNoQuorum && l.cfg.FailOnOutage
+		if final {
+			l.finish(now, EndDecided)
+			return
+		}
+		l.stage = Waiting
+		l.retryAt = now.Add(l.pause(l.q.Attempt()))
+		l.tell(Notice{Kind: NoticeAttempt, Failure: l.last})
+		l.settleWait(now)
+	case Asking:
+		if now >= l.giveUp {
+			l.finish(now, EndWait)
+		} else {
+			l.saySo(now)
+		}
+	}
+}
+
+func (l *Lease) settleWait(now clock.Instant) {
+	switch {
+	case now >= l.giveUp:
+		l.finish(now, EndWait)
+	case now >= l.retryAt:
+		l.try(now)
+		l.saySo(now)
+	default:
+		l.saySo(now)
+	}
+}
+
+// saySo tells once in a while that the wait goes on.
+func (l *Lease) saySo(now clock.Instant) {
+	if now >= l.stillAt {
+		l.stillAt = now.Add(stillAgain)
+		l.tell(Notice{Kind: NoticeStill, Failure: l.last})
+	}
+}
+
+// finish ends an Acquire that did not win. Its roll-back goes on; the caller
+// hears of the failure when that has been answered, or after a moment.
+func (l *Lease) finish(now clock.Instant, why End) {
+	if l.q.Phase() == Asking {
+		if l.last == NoFailure {
+			l.last = l.q.whyNot()
+		}
+		l.q.Abandon(now)
+	}
+	l.stage, l.end, l.endBy = Ending, why, now.Add(undoGrace)
+}
+
+// pause is the backoff after an attempt: evenly drawn from nothing to a bound
+// that doubles ("full jitter"). It is a function of the attempt's number, so
+// that no caller can use up another's.
+func (l *Lease) pause(attempt uint32) time.Duration {
+	bound := l.cfg.BackoffMax
+	if d := min(attempt-1, maxDoubling); l.cfg.BackoffMin<<d < bound {
+		bound = l.cfg.BackoffMin << d
+	}
+	if bound <= 0 {
+		return 0
+	}
+	return time.Duration(l.draw() % uint64(bound))
+}
+
+// draw is SplitMix64 (Steele, Lea, Flood 2014): the whole state is one word,
+// so that a cloned lease draws alike.
+func (l *Lease) draw() uint64 {
+	l.rng += 0x9e3779b97f4a7c15
+	z := l.rng
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+func (l *Lease) tell(n Notice) { l.notices = append(l.notices, n) }

@@ -1,0 +1,173 @@
+package core
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+)
+
+// expire ends a lease whose validity is over by the local clock.
+func (l *Lease) expire(now clock.Instant) {
+	if l.stage != Holding || l.cfg.Bugs.has(BugReviveLost) {
+		return
+	}
+	switch {
+	case now >= l.maxAt:
+		l.lose(LostMaxHold)
+	case now >= l.q.Until():
+		l.lose(LostExpired)
+	}
+}
+
+func (l *Lease) settleHold(now clock.Instant) {
+	l.settleExtension(now)
+	if l.q.Phase() == Lost {
+		l.lose(l.q.lossReason())
+		return
+	}
+	if l.cfg.Expiring > 0 && !l.warned && now >= l.Until().Add(-l.cfg.Expiring) {
+		l.warned = true
+		l.tell(Notice{Kind: NoticeExpiring})
+	}
+	if l.inRound {
+		return
+	}
+	if len(l.wishes) > 0 {
+		l.inProgress, l.wishes = l.wishes, nil
+		ttl := l.q.TTL()
+		for _, w := range l.inProgress {
+			ttl = max(ttl, w.ttl)
+		}
+		l.extend(now, ttl)
+	} else if now >= l.renewAt {
+		l.extend(now, l.q.TTL())
+	}
+}
+
+func (l *Lease) extend(now clock.Instant, ttl time.Duration) {
+	l.inRound, l.wonSaid, l.roundAt = true, false, now
+	l.q.Extend(now, ttl)
+	l.settleExtension(now)
+}
+
+// settleExtension tells how the round under way stands.
+func (l *Lease) settleExtension(now clock.Instant) {
+	if !l.inRound {
+		return
+	}
+	active, won := l.q.Extending()
+	if won && !l.wonSaid {
+		l.wonSaid, l.warned = true, false
+		l.renewAt = l.renewal(l.roundAt)
+		l.answerWishes(true)
+		l.tell(Notice{Kind: NoticeRenewed})
+	}
+	if active {
+		return
+	}
+	l.inRound = false
+	if !won && l.q.Phase() == Held {
+		// Again after a backoff, at most half a renewal period later, so that at
+		// least two more attempts fit before the end.
+		if l.cfg.RenewEvery > 0 {
+			l.renewAt = now.Add(min(l.pause(4), l.cfg.RenewEvery/2))
+		}
+		l.answerWishes(false)
+		l.tell(Notice{Kind: NoticeRenewFailed})
+	}
+}
+
+func (l *Lease) answerWishes(ok bool) {
+	for _, w := range l.inProgress {
+		l.tell(Notice{Kind: NoticeExtended, Serial: w.serial, OK: ok})
+	}
+	l.inProgress = nil
+}
+
+// renewal is when a lease confirmed from start is extended next.
+func (l *Lease) renewal(start clock.Instant) clock.Instant {
+	if l.cfg.RenewEvery <= 0 {
+		return Never
+	}
+	return start.Add(l.cfg.RenewEvery)
+}
+
+// Extend asks for an extension by ttl from now; serial comes back in the
+// notice. It never shortens: a shorter time is told as done at once. It waits
+// for the round under way, because rounds never overlap.
+func (l *Lease) Extend(now clock.Instant, serial uint32, ttl time.Duration) {
+	l.expire(now)
+	if l.stage == Holding {
+		if now.Add(ttl-l.q.drift(ttl)) <= l.q.Until() {
+			l.tell(Notice{Kind: NoticeExtended, Serial: serial, OK: true})
+		} else {
+			l.wishes = append(l.wishes, wish{serial, ttl})
+		}
+	}
+	l.settle(now)
+}
+
+// Disturb says that a vote was seen to vanish: the next round starts now.
+func (l *Lease) Disturb(now clock.Instant) {
+	l.expire(now)
+	if l.stage == Holding {
+		l.renewAt = now
+	}
+	l.settle(now)
+}
+
+// Release gives the lease back. The holder stops believing first. Called again
+// it tries again at the stores that have not answered. After a loss it still
+// goes to all stores: by then the holder has stopped.
+func (l *Lease) Release(now clock.Instant) {
+	l.expire(now)
+	switch l.stage {
+	case Holding:
+		l.stage = Returned
+		l.dropWishes()
+	case Gone, Returned:
+	default:
+		return
+	}
+	l.returning, l.inRound = true, false
+	l.q.Release(now)
+	l.settle(now)
+}
+
+// Shut ends a held lease because the locker closes: lost to its holder, and
+// released.
+func (l *Lease) Shut(now clock.Instant) {
+	l.expire(now)
+	if l.stage == Holding {
+		l.lose(LostClosed)
+		l.Release(now)
+	}
+}
+
+func (l *Lease) lose(why Reason) {
+	l.stage, l.reason = Gone, why
+	l.inRound = false
+	l.q.Lose()
+	l.dropWishes()
+	l.tell(Notice{Kind: NoticeLost, Reason: why})
+}
+
+func (l *Lease) dropWishes() {
+	l.inProgress = append(l.inProgress, l.wishes...)
+	l.wishes = nil
+	l.answerWishes(false)
+}
+
+// lossReason says who is to blame for votes that are gone.
+func (q *Quorum) lossReason() Reason {
+	why := LostQuorum
+	for i := range q.slots {
+		switch s := &q.slots[i]; {
+		case s.forced:
+			return LostForced
+		case s.rival:
+			why = LostTakenOver
+		}
+	}
+	return why
+}

@@ -1,0 +1,280 @@
+package core
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+)
+
+// Never is later than every instant.
+const Never = clock.Instant(1<<63 - 1)
+
+// Config is what a Quorum is told once.
+type Config struct {
+	Rule *Rule
+	// Ask is the order in which stores are asked: all clients use the same for
+	// a key, so that the first store arbitrates and a vote does not split.
+	Ask []int
+	// Request is the pattern of every request: key, label, mode, kind, order,
+	// set, MaxTTL and the owner's ID. Its TTL is what is asked for.
+	Request      Request
+	Within       time.Duration // for an attempt as a whole: the TTL, or what a composite's caller allows
+	CallLimit    time.Duration // for one call, from when it is written
+	ReleaseLimit time.Duration // for releases, retries included
+	DriftPPM     int64         // by how much clocks may differ in rate, in millionths
+	DriftFixed   time.Duration
+	Doubles      Set  // stores whose client may send a request twice
+	Member       bool // a composite's inner round: it never rolls back or repairs by itself
+	Bugs         Bugs
+}
+
+// Call is one request to send to one store.
+type Call struct {
+	Store int
+	Seq   uint32
+	Req   Request
+}
+
+// Phase is where a Quorum stands.
+type Phase uint8
+
+// The phases.
+const (
+	Idle      Phase = iota
+	Asking          // an attempt is under way, confirming included
+	Held            // a confirmed quorum stood, and no more than the caller's clock says it ended
+	Failed          // the attempt was rolled back, or is being
+	Lost            // a quorum can no longer be made; only Release sends again
+	Releasing       // the holder gave it back
+)
+
+// Failure says why an attempt failed.
+type Failure uint8
+
+// The failures.
+const (
+	NoFailure   Failure = iota
+	ByHeld              // contention: those that granted, were contended or not asked could have made a quorum
+	ByNoQuorum          // outage
+	ByMismatch          // a store serves another set
+	ByExpired           // won, or about to win, too late to be of use
+	ByAbandoned         // the caller gave up
+)
+
+// Quorum is one owner's dealings with a set of stores.
+type Quorum struct {
+	cfg     Config
+	slots   []slot
+	out     []Call
+	seq     uint32
+	attempt uint32
+	phase   Phase
+	failure Failure
+	next    int           // how many of cfg.Ask were asked in this attempt
+	start   clock.Instant // when the attempt began: before its first request left
+	high    int64         // highest grant token seen in the attempt; the lease's token once held
+	until   clock.Instant // end of validity
+	ttl     time.Duration // last confirmed
+	round   round
+}
+
+// round is one extension of all votes. Rounds never overlap.
+type round struct {
+	n      uint32
+	active bool
+	won    bool
+	start  clock.Instant
+	ttl    time.Duration
+}
+
+// NewQuorum returns a Quorum that has asked nothing yet.
+func NewQuorum(cfg Config) *Quorum {
+	return &Quorum{cfg: cfg, slots: make([]slot, cfg.Rule.N()), ttl: cfg.Request.TTL}
+}
+
+// Phase returns where the Quorum stands.
+func (q *Quorum) Phase() Phase { return q.phase }
+
+// Failure returns why the last attempt failed.
+func (q *Quorum) Failure() Failure { return q.failure }
+
+// Attempt returns the number of the last attempt, from 1.
+func (q *Quorum) Attempt() uint32 { return q.attempt }
+
+// Token returns the lease's token once held.
+func (q *Quorum) Token() int64 { return q.high }
+
+// Until returns the end of validity, drift taken off. It means nothing unless held.
+func (q *Quorum) Until() clock.Instant { return q.until }
+
+// TTL returns the TTL last confirmed.
+func (q *Quorum) TTL() time.Duration { return q.ttl }
+
+// Extending reports whether a round is under way, and whether it has won.
+func (q *Quorum) Extending() (active, won bool) { return q.round.active, q.round.won }
+
+// Calls returns what to send now, and forgets it.
+func (q *Quorum) Calls() []Call {
+	out := q.out
+	q.out = nil
+	return out
+}
+
+// Next returns when Wake is due, or Never.
+func (q *Quorum) Next() clock.Instant {
+	at := Never
+	if q.phase == Asking {
+		at = q.deadline()
+	}
+	for i := range q.slots {
+		at = min(at, q.slots[i].next())
+	}
+	return at
+}
+
+// deadline is D of the protocol: the attempt as a whole must be over by then.
+func (q *Quorum) deadline() clock.Instant { return q.start.Add(q.cfg.Within) }
+
+func (q *Quorum) drift(ttl time.Duration) time.Duration {
+	if q.cfg.Bugs.has(BugNoDrift) || q.cfg.Member {
+		return 0 // a composite's caller takes drift off, once
+	}
+	return time.Duration(int64(ttl)/1_000_000*q.cfg.DriftPPM) + q.cfg.DriftFixed
+}
+
+// Begin starts the next attempt. It does not wait for the roll-back of the
+// one before: where it asks, its request replaces a release not yet sent.
+func (q *Quorum) Begin(now clock.Instant) {
+	q.attempt++
+	q.begin(now)
+}
+
+// BeginAs starts the attempt of an outer owner: a composite passes it through.
+// floor is the least token to end up with.
+func (q *Quorum) BeginAs(now clock.Instant, attempt uint32, floor int64) {
+	q.attempt = attempt
+	q.begin(now)
+	q.high = floor
+	q.advance(now)
+}
+
+func (q *Quorum) begin(now clock.Instant) {
+	q.phase, q.failure = Asking, NoFailure
+	q.next, q.start, q.high = 0, now, 0
+	for i := range q.slots {
+		q.slots[i].reset()
+	}
+	if !q.cfg.Member {
+		q.advance(now)
+	}
+}
+
+// Answer takes the end of a call. An answer to a call that is not in flight is
+// ignored.
+func (q *Quorum) Answer(now clock.Instant, store int, seq uint32, a Answer) {
+	s := &q.slots[store]
+	if !s.busy || s.call.seq != seq {
+		return
+	}
+	c := s.call
+	s.busy, s.late = false, false
+	s.took = now.Sub(c.sent)
+	switch c.verb {
+	case Acquire:
+		q.acquired(now, store, c, a)
+	case Extend:
+		q.extended(store, c, a)
+	case Release:
+		q.released(now, store, a)
+	}
+	q.advance(now)
+	q.pump(now, store)
+}
+
+// Wake takes the passing of time.
+func (q *Quorum) Wake(now clock.Instant) {
+	for i := range q.slots {
+		q.slots[i].tick(now)
+	}
+	q.advance(now)
+	for i := range q.slots {
+		q.pump(now, i)
+	}
+}
+
+// Abandon gives the attempt under way up.
+func (q *Quorum) Abandon(now clock.Instant) {
+	if q.phase == Asking {
+		q.fail(now, ByAbandoned)
+	}
+}
+
+// advance looks whether anything has been decided.
+func (q *Quorum) advance(now clock.Instant) {
+	switch q.phase {
+	case Asking:
+		q.ask(now)
+	case Held:
+		q.settleRound(now)
+	}
+}
+
+// pump sends what waits for a store, if it may. At most one call is in flight
+// to a store (I1), so whatever waits leaves after it has ended (I2).
+func (q *Quorum) pump(now clock.Instant, i int) {
+	s := &q.slots[i]
+	if s.busy {
+		return
+	}
+	switch {
+	case s.want == wantAcquire:
+		// A younger attempt replaces the older one in the store, so a release of
+		// that one need not be sent first.
+		s.want, s.owe = wantNothing, false
+		s.asked, s.clean = true, false
+		q.send(now, i, Acquire, q.cfg.Request.Kind, q.attempt, q.high)
+	case s.owe && now >= s.retryAt:
+		q.send(now, i, Release, New, s.sent, 0)
+	case s.owe:
+	case s.want == wantExtend:
+		s.want = wantNothing
+		q.send(now, i, Extend, New, q.attempt, q.high)
+	case s.want == wantRepair:
+		s.want = wantNothing
+		s.asked, s.clean = true, false
+		q.send(now, i, Acquire, Repair, q.attempt, q.high)
+	}
+}
+
+func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt uint32, floor int64) {
+	s := &q.slots[i]
+	limit := q.cfg.CallLimit
+	if verb == Release {
+		limit = min(limit, max(s.oweUntil.Sub(now), time.Millisecond))
+	} else if q.phase == Asking {
+		// The shared deadline bounds the sum: a store gets its slice or what is left.
+		limit = max(min(limit, q.deadline().Sub(now)), 0)
+		s.patience = min(s.patience, now.Add(limit))
+	}
+	q.seq++
+	s.busy, s.late = true, false
+	s.call = call{seq: q.seq, verb: verb, kind: kind, attempt: attempt, round: q.round.n, floor: floor, sent: now, limit: now.Add(limit)}
+	if verb == Acquire {
+		s.sent = max(s.sent, attempt)
+	}
+	r := q.cfg.Request
+	r.Verb, r.Kind, r.Floor, r.Limit = verb, kind, floor, limit
+	r.Owner.Attempt = attempt
+	if q.round.active && verb == Extend {
+		r.TTL = q.round.ttl
+	} else if q.phase == Held {
+		r.TTL = q.ttl
+	}
+	if verb == Release {
+		r.Entomb = s.linger || q.cfg.Member || q.cfg.Doubles.Has(i)
+	}
+	if q.cfg.Bugs.has(BugOneOwner) {
+		r.Owner.Attempt = 1
+	}
+	q.out = append(q.out, Call{Store: i, Seq: q.seq, Req: r})
+}

@@ -1,0 +1,196 @@
+package core
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+)
+
+// vote is what a store's answers amount to in the present attempt.
+type vote uint8
+
+const (
+	notAsked vote = iota
+	pending       // asked, and its answer would still count
+	granted       // a vote with slot.token
+	refused       // a clear answer that there is no vote
+	unclear       // no clear answer: there may be a vote that cannot be counted
+)
+
+// want is what waits for the call in flight to end.
+type want uint8
+
+const (
+	wantNothing want = iota
+	wantAcquire
+	wantExtend
+	wantRepair
+)
+
+// call is the request in flight.
+type call struct {
+	seq     uint32
+	verb    Verb
+	kind    Kind
+	attempt uint32
+	round   uint32
+	floor   int64
+	sent    clock.Instant
+	limit   clock.Instant
+}
+
+// slot is what a Quorum knows of one store.
+type slot struct {
+	call call
+	busy bool // call is in flight
+	late bool // it has outlived its limit, and nobody waits for it
+
+	want want
+
+	vote     vote
+	overdue  bool          // a pending vote is not waited for any more; it still counts when it comes
+	patience clock.Instant // when that happens
+	token    int64         // of a granted vote
+	raises   uint8         // write-backs of the confirm phase that ended unclear
+	outcome  Outcome       // last, for people
+	took     time.Duration
+
+	extended uint32 // round in which it was confirmed last
+
+	rival  bool // a vote of ours was refused because of another holder
+	forced bool // by force
+
+	asked  bool   // something of ours may be there
+	clean  bool   // its last word was that nothing is
+	linger bool   // an earlier request may still arrive there
+	shut   bool   // its counter is past the lease's token: it cannot be repaired
+	sent   uint32 // highest attempt sent
+
+	owe      bool // a release is due
+	retryAt  clock.Instant
+	oweUntil clock.Instant
+	tries    uint8
+	answered bool // the release due last was answered
+	failed   bool // it failed at least once
+}
+
+// reset makes the slot ready for a new attempt. Calls in flight, releases due
+// and what may linger stay.
+func (s *slot) reset() {
+	s.want, s.vote, s.token, s.raises = wantNothing, notAsked, 0, 0
+	s.outcome, s.took, s.shut = NotAsked, 0, false
+	s.rival, s.forced = false, false
+	s.overdue, s.patience = false, Never
+}
+
+// mayHold reports whether a release must go there.
+func (s *slot) mayHold() bool { return s.asked && (!s.clean || s.linger) }
+
+// stuck reports whether a write-back is late, so that the vote cannot be
+// counted on although it was granted.
+func (s *slot) stuck() bool { return s.busy && s.late && s.call.verb == Extend }
+
+// note keeps what the end of an Acquire says about what may be left in the
+// store.
+func (s *slot) note(a Answer, bugs Bugs) {
+	switch a.Outcome {
+	case Granted:
+		s.clean = false
+	case Unknown:
+		s.clean, s.linger = false, true
+		if bugs.has(BugUnknownIsNo) {
+			s.asked, s.linger = false, false
+		}
+	case Undelivered:
+		s.clean = true // of this attempt; what lingers of an older one is kept apart
+	default:
+		s.clean = a.Clean
+	}
+}
+
+// next returns when the slot needs a Wake.
+func (s *slot) next() clock.Instant {
+	at := Never
+	if s.vote == pending && !s.overdue {
+		at = s.patience
+	}
+	if s.busy && !s.late {
+		at = min(at, s.call.limit)
+	}
+	if s.owe {
+		at = min(at, s.oweUntil)
+		if !s.busy {
+			at = min(at, s.retryAt)
+		}
+	}
+	return at
+}
+
+// tick lets time pass for the slot.
+func (s *slot) tick(now clock.Instant) {
+	if s.vote == pending && now >= s.patience {
+		s.overdue = true
+	}
+	if s.busy && now >= s.call.limit {
+		s.late = true
+		s.failed = s.failed || s.owe // the release is late, or cannot even leave
+	}
+	if s.owe && now >= s.oweUntil {
+		s.owe, s.failed = false, true // the store frees itself at the TTL
+	}
+}
+
+// due makes a release due, until the limit.
+func (s *slot) due(now clock.Instant, limit time.Duration) {
+	s.want = wantNothing
+	s.owe, s.answered, s.failed = true, false, s.busy && s.late
+	s.tries, s.retryAt, s.oweUntil = 0, now, now.Add(limit)
+}
+
+// Releases are retried from 10 ms to 1 s apart. The pause needs no jitter:
+// each goes to one store, for one owner.
+const (
+	retryMin = 10 * time.Millisecond
+	retryMax = time.Second
+)
+
+// retry puts a failed release off.
+func (s *slot) retry(now clock.Instant) {
+	s.failed = true
+	pause := min(retryMin<<min(s.tries, 10), retryMax)
+	s.tries++
+	s.retryAt = now.Add(pause)
+}
+
+// VoteView is a store's part in the last attempt or round, for people.
+type VoteView struct {
+	Outcome Outcome
+	Token   int64
+	Took    time.Duration
+}
+
+// View returns store i's part.
+func (q *Quorum) View(i int) VoteView {
+	s := &q.slots[i]
+	v := VoteView{Outcome: s.outcome, Took: s.took}
+	if s.vote == granted {
+		v.Token = s.token
+	} else if s.vote == pending {
+		v.Outcome = Unknown
+	}
+	return v
+}
+
+// Votes returns the stores whose vote the lease counts on.
+func (q *Quorum) Votes() Set { return q.which(func(s *slot) bool { return s.vote == granted }) }
+
+// which returns the stores for which f holds.
+func (q *Quorum) which(f func(*slot) bool) Set {
+	var set Set
+	for i := range q.slots {
+		if f(&q.slots[i]) {
+			set = set.With(i)
+		}
+	}
+	return set
+}
