@@ -120,14 +120,15 @@ type Answer struct {
 	Outcome  Outcome
 	Mode     Mode
 	Previous Previous
-	Clean    bool // a refusal that says that nothing of this owner is here
-	Forced   bool // the owner's vote was removed by force, by Label
-	Token    int64
+	Clean    bool          // a refusal that says that nothing of this owner is here
+	Forced   bool          // the owner's vote was removed by force, by Label
+	Token    int64         // the owner's grant token; of a refusal, the name's counter
 	TTL      time.Duration // given, at least what was asked
 	Readers  int           // readers that hold the name
 	Left     time.Duration // until the holder's vote, or the quarantine, ends
 	Label    string        // of the holder
 	Server   string        // identity of the server
+	Reason   string        // for people, of a refusal that is neither contention nor loss
 	Step     StepReading
 }
 
