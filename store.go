@@ -234,10 +234,11 @@ type HighWater interface {
 
 // Step is a store's record as [HighWater] reads it.
 type Step struct {
-	Step       int64  // the step that fresh names start from
-	Base       int64  // no token at or below it is given
-	Quarantine string // which quarantine the store is in; empty when it votes
-	Over       bool   // that quarantine's time is over, so that the store may leave
+	Step       int64         // the step that fresh names start from
+	Base       int64         // no token at or below it is given
+	Quarantine string        // which quarantine the store is in; empty when it votes
+	Over       bool          // that quarantine's time is over, so that the store may leave
+	Left       time.Duration // until then
 	Server     string
 }
 
