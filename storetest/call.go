@@ -51,8 +51,8 @@ func newCall(t *testing.T, f Factory, name string, r *result) *call {
 // settle declares a store that starts in quarantine fresh.
 func (c *call) settle() {
 	if h, ok := quorum.As[quorum.HighWater](c.store); ok {
-		if c.step(h).Quarantine != "" {
-			c.raise(h, quorum.Raise{Fresh: true})
+		if q := c.step(h).Quarantine; q != "" {
+			c.raise(h, quorum.Raise{Quarantine: q, Fresh: true})
 		}
 	}
 }

@@ -140,8 +140,8 @@ var quarantineChecks = []check{
 	}},
 	{"quarantine/an operator's fresh ends it at once", "a new set could not be used", func(c *call) {
 		h := c.needHighWater()
-		c.forget(h)
-		c.raise(h, quorum.Raise{Fresh: true})
+		q := c.forget(h)
+		c.raise(h, quorum.Raise{Quarantine: q, Fresh: true})
 		if s := c.step(h); s.Quarantine != "" {
 			c.failf("the store is still in quarantine %q", s.Quarantine)
 		}
@@ -197,7 +197,7 @@ var forgetChecks = []check{
 	{"leaving/raise meant for an earlier quarantine is refused", "a store would vote again on the word of a quorum that was read too early", func(c *call) {
 		h := c.needHighWater()
 		first := c.forget(h)
-		c.raise(h, quorum.Raise{Fresh: true})
+		c.raise(h, quorum.Raise{Quarantine: first, Fresh: true})
 		second := c.forget(h)
 		if first == second {
 			c.failf("two quarantines have one name %q", first)
