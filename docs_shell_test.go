@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +19,7 @@ import (
 // Where no store is named, locks lie in a directory of the test's own. The hosts
 // redis-a, redis-b and redis-c stand for three real servers, new for each block.
 func TestR85ShellBlocksOfTheDocs(t *testing.T) {
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin, ".")
-	build.Dir = "cmd/quorum"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build cmd/quorum: %v\n%s", err, out)
-	}
+	bin := buildCommand(t)
 	ran := 0
 	for _, b := range pages(t) {
 		if b.language != "sh" {
@@ -38,6 +35,18 @@ func TestR85ShellBlocksOfTheDocs(t *testing.T) {
 	if ran == 0 {
 		t.Error("no shell block was run")
 	}
+}
+
+// buildCommand returns a folder that holds the command quorum.
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin, ".")
+	build.Dir = "cmd/quorum"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build cmd/quorum: %v\n%s", err, out)
+	}
+	return bin
 }
 
 func runShell(t *testing.T, bin, code string) {
@@ -57,4 +66,48 @@ func runShell(t *testing.T, bin, code string) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// The page names every flag of every sub-command, and no others; the same holds
+// for the sub-commands and the exit codes.
+func TestR85CommandPageIsComplete(t *testing.T) {
+	page, err := os.ReadFile("docs/command.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quorum := filepath.Join(buildCommand(t), "quorum")
+	help := func(args ...string) string {
+		out, err := exec.Command(quorum, append(args, "--help")...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("quorum %v --help: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	var texts strings.Builder
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(help(), -1) {
+		if m[1] == "help" {
+			continue
+		}
+		if !strings.Contains(string(page), "\n## quorum "+m[1]+"\n") {
+			t.Errorf("docs/command.md has no section on quorum %s", m[1])
+		}
+		texts.WriteString(help(m[1]))
+	}
+	compare := func(what, pattern string) {
+		t.Helper()
+		found := func(text string) []string {
+			var all []string
+			for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+				all = append(all, m[1])
+			}
+			slices.Sort(all)
+			return slices.Compact(all)
+		}
+		inHelp, inPage := found(texts.String()), found(string(page))
+		if inHelp = slices.DeleteFunc(inHelp, func(s string) bool { return s == "--help" }); !slices.Equal(inHelp, inPage) {
+			t.Errorf("%s: --help has %v, docs/command.md has %v", what, inHelp, inPage)
+		}
+	}
+	compare("flags", `(--[a-z][a-z-]+)`)
+	compare("exit codes", `(?m)^(?:  |\| )(\d{2,3}(?:\+n)?) `)
 }
