@@ -135,17 +135,19 @@ func (b block) program() (name, text, how string, err error) {
 	if regexp.MustCompile(`(?m)^func (Test|Example)`).MatchString(declarations) {
 		name, how = "block_test.go", "test"
 	}
-	text = declarations
-	if how == "run" {
-		text += "func example(ctx context.Context) (err error) {\n" + body + "}\n" + exampleMain
+	complete := func(tail string) (*ast.File, error) {
+		text = declarations
+		if how == "run" {
+			text += "func example(ctx context.Context) (err error) {\n" + body + tail + "}\n" + exampleMain
+		}
+		return parser.ParseFile(token.NewFileSet(), b.String(), "package main\n"+text, 0)
 	}
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, b.String(), "package main\n"+text, 0)
+	file, err := complete("")
+	if err == nil && !returns(file) {
+		file, err = complete("return nil\n")
+	}
 	if err != nil {
 		return "", "", "", err
-	}
-	if how == "run" && !returns(file) {
-		text = strings.Replace(text, body+"}\n", body+"return nil\n}\n", 1)
 	}
 	var head strings.Builder
 	head.WriteString("package main\n\n")

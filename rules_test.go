@@ -34,7 +34,7 @@ type layer struct {
 }
 
 var (
-	pureStd = []string{"cmp", "errors", "fmt", "math", "math/bits", "slices", "sort", "strconv", "strings", "time"}
+	pureStd = []string{"cmp", "encoding/binary", "errors", "fmt", "math", "math/bits", "slices", "sort", "strconv", "strings", "time"}
 
 	pureInstead = "it is a pure value: it takes an event and a time and returns what to do; " +
 		"goroutines, clocks, contexts and randomness belong to the driver (driver.go) or the simulator"
