@@ -1,3 +1,219 @@
 package storetest
 
-var modelChecks []check
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/quorum"
+)
+
+var modelChecks = []check{
+	{"model/random requests of writers", "some order of requests is answered otherwise than the protocol says", func(c *call) {
+		newTwins(c, false, false).run(400)
+	}},
+	{"model/random requests of readers and writers", "some order of requests is answered otherwise than the protocol says", func(c *call) {
+		c.needShares()
+		newTwins(c, true, false).run(400)
+	}},
+	{"model/random requests while votes end", "some order of requests and ends is answered otherwise than the protocol says", func(c *call) {
+		if c.f.Advance == nil {
+			c.skip("the Factory has no Advance")
+		}
+		newTwins(c, c.store.Limits().Shares, true).run(400)
+	}},
+}
+
+// twins put the same random requests to a store and to the model of one.
+type twins struct {
+	*call
+	rand   *rand.Rand
+	seed   uint64
+	clock  *reference
+	model  quorum.Store
+	owners []quorum.Owner
+	keys   []string
+	offset map[string]int64 // the store's token of a key less the model's
+	last   map[string]int64 // the model's latest token of a key
+	log    []string
+	shares bool
+	ends   bool // votes end, and time passes
+}
+
+func newTwins(c *call, shares, ends bool) *twins {
+	w := &twins{call: c, seed: c.f.Seed, shares: shares, ends: ends, offset: map[string]int64{}, last: map[string]int64{}}
+	for w.seed == 0 {
+		w.seed = rand.Uint64()
+	}
+	w.rand = rand.New(rand.NewPCG(w.seed, 0))
+	w.clock, w.model = newReference(time.Now())
+	for range 4 {
+		w.owners = append(w.owners, owner())
+	}
+	// Stores may start a name anywhere; from its first token on they agree.
+	for _, k := range []string{c.key + " 0", c.key + " 1"} {
+		o := owner()
+		mine := c.acquire(o, key(k))
+		ctx, cancel := c.context()
+		its, err := w.model.Acquire(ctx, c.request(o, key(k)))
+		_ = w.model.Release(ctx, c.request(o, key(k)))
+		cancel()
+		if err != nil {
+			c.fatalf("the model answered %v", err)
+		}
+		c.release(o, key(k))
+		w.keys, w.last[k], w.offset[k] = append(w.keys, k), its.Token, mine.Token-its.Token
+	}
+	return w
+}
+
+// run compares n answers.
+func (w *twins) run(n int) {
+	for range n {
+		w.one()
+		if w.rand.IntN(10) == 0 {
+			w.compareHolders()
+		}
+		if w.ends && w.rand.IntN(6) == 0 {
+			d := time.Duration(1+w.rand.IntN(2)) * 10 * time.Second
+			w.f.Advance(d)
+			w.clock.advance(d)
+			w.note("%v pass", d)
+		}
+	}
+}
+
+// one draws a request, puts it to both and compares the answers.
+func (w *twins) one() {
+	who := w.rand.IntN(len(w.owners))
+	r := w.request(at(w.owners[who], uint32(1+w.rand.IntN(4))), key(w.keys[w.rand.IntN(len(w.keys))]))
+	verb := "Acquire"
+	switch w.rand.IntN(8) {
+	case 0, 1:
+		verb = "Extend"
+	case 2:
+		verb = "Release"
+		// How much longer than MaxTTL a tombstone stands is the store's affair.
+		r.Entomb = !w.ends && w.rand.IntN(4) == 0
+	default:
+		w.kind(&r)
+	}
+	if w.shares && w.rand.IntN(2) == 0 && r.Kind != quorum.KindForce {
+		r.Mode = quorum.Shared
+	}
+	if r.Kind == quorum.KindRepair || w.rand.IntN(3) == 0 {
+		r.Floor = w.last[r.Key] + int64(w.rand.IntN(6)) - 2
+	}
+	if w.ends {
+		// Ends fall between the moments at which time stops, so that it does
+		// not matter how finely a store counts; and no younger attempt asks
+		// for less than an older one has, which a store may take either way.
+		r.TTL = 25 * time.Second
+		if verb == "Extend" {
+			r.TTL -= time.Duration(w.rand.IntN(3)) * 10 * time.Second
+		}
+	}
+	w.note("%s of%s by owner %d/%d, %s, %s, floor %d, TTL %v, entomb %v",
+		verb, strings.TrimPrefix(r.Key, w.key), who, r.Owner.Attempt, r.Kind, r.Mode, r.Floor, r.TTL, r.Entomb)
+	its := w.ask(w.model, verb, r)
+	if r.Floor != 0 {
+		r.Floor += w.offset[r.Key]
+	}
+	mine := w.ask(w.store, verb, r)
+	w.compare(r, mine, its)
+}
+
+// kind draws a kind of Acquire.
+func (w *twins) kind(r *quorum.Request) {
+	switch w.rand.IntN(12) {
+	case 0, 1:
+		r.Kind = quorum.KindRepair
+	case 2, 3:
+		if w.shares {
+			r.Kind = quorum.KindConvert
+		}
+	case 4:
+		if w.rand.IntN(3) == 0 {
+			r.Kind = quorum.KindForce
+		}
+	}
+}
+
+func (w *twins) ask(s quorum.Store, verb string, r quorum.Request) (a answer) {
+	ctx, cancel := w.context()
+	defer cancel()
+	switch verb {
+	case "Acquire":
+		a.grant, a.err = s.Acquire(ctx, r)
+	case "Extend":
+		a.grant, a.err = s.Extend(ctx, r)
+	default:
+		a.err = s.Release(ctx, r)
+	}
+	return a
+}
+
+func (w *twins) compare(r quorum.Request, mine, its answer) {
+	offset := w.offset[r.Key]
+	got, want := quorum.OutcomeOf(mine.err), quorum.OutcomeOf(its.err)
+	if mine.grant.Token == 0 {
+		w.note("  %s", got)
+	} else {
+		w.note("  %s: token %d, %s, %d readers", got, mine.grant.Token-offset, mine.grant.Mode, mine.grant.Readers)
+	}
+	if got != want {
+		w.differ("the store answered %s (%v), the model %s (%v)", got, mine.err, want, its.err)
+	}
+	if want != quorum.OutcomeGranted || its.grant.Token == 0 {
+		return
+	}
+	w.last[r.Key] = max(w.last[r.Key], its.grant.Token)
+	if mine.grant.Token-offset != its.grant.Token {
+		w.differ("the store gave token %d, the model %d (counted alike)", mine.grant.Token-offset, its.grant.Token)
+	}
+	if mine.grant.TTL < r.TTL {
+		w.differ("the store gave %v, asked for %v", mine.grant.TTL, r.TTL)
+	}
+	if w.shares && (mine.grant.Mode != its.grant.Mode || mine.grant.Readers != its.grant.Readers) {
+		w.differ("the store gave %s with %d readers, the model %s with %d",
+			mine.grant.Mode, mine.grant.Readers, its.grant.Mode, its.grant.Readers)
+	}
+}
+
+// compareHolders compares what both say of a name.
+func (w *twins) compareHolders() {
+	i, ok := quorum.As[quorum.Inspector](w.store)
+	if !ok {
+		return
+	}
+	k := w.keys[w.rand.IntN(len(w.keys))]
+	texts := func(i quorum.Inspector, offset int64) []string {
+		ctx, cancel := w.context()
+		defer cancel()
+		s, err := i.Inspect(ctx, w.request(quorum.Owner{}, key(k)))
+		if err != nil {
+			w.differ("Inspect = %v", err)
+		}
+		var texts []string
+		for _, h := range s.Holders {
+			texts = append(texts, fmt.Sprintf("%s %s %d", h.Owner, h.Mode, h.Token-offset))
+		}
+		slices.Sort(texts)
+		return texts
+	}
+	want := texts(w.model.(quorum.Inspector), 0)
+	if got := texts(i, w.offset[k]); !slices.Equal(got, want) {
+		w.differ("Inspect of %q shows %q, the model has %q", strings.TrimPrefix(k, w.key), got, want)
+	}
+}
+
+func (w *twins) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+// differ ends the check with the requests that led here.
+func (w *twins) differ(format string, args ...any) {
+	tail := w.log[max(0, len(w.log)-24):]
+	w.fatalf("%s\nafter, latest last:\n\t%s\nreplay with Factory.Seed = %d",
+		fmt.Sprintf(format, args...), strings.Join(tail, "\n\t"), w.seed)
+}

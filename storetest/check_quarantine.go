@@ -55,12 +55,13 @@ func (c *call) forget(h quorum.HighWater) string {
 	return s.Quarantine
 }
 
-// wait returns when the store's quarantine is over.
+// wait returns when the store's quarantine is over. It counts from when a
+// request meets the store, so wait does so first.
 func (c *call) wait(h quorum.HighWater) quorum.Step {
+	s := c.step(h)
 	if c.f.Advance != nil {
 		c.f.Advance(c.maxTTL + c.store.Limits().Grain + time.Millisecond)
 	}
-	var s quorum.Step
 	c.await("the quarantine to be over", c.maxTTL+patience, func() bool {
 		s = c.step(h)
 		return s.Over

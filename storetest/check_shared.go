@@ -1,10 +1,6 @@
 package storetest
 
-import (
-	"strings"
-
-	"github.com/quorumlock/quorum"
-)
+import "github.com/quorumlock/quorum"
 
 var sharedChecks = []check{
 	{"shared/granted exclusively where the store cannot share", "a reader would believe that others may come in", func(c *call) {
@@ -227,8 +223,8 @@ var forceChecks = []check{
 		c.acquire(owner(), kind(quorum.KindForce), label("operator on host-9"))
 		g, err := c.tryExtend(a)
 		r := c.refused("Extend", g, err)
-		if r.Label != "operator on host-9" && !strings.Contains(r.Error(), "operator on host-9") {
-			c.failf("the removed owner was told %q (Label %q), want the label of who forced it", r.Error(), r.Label)
+		if !r.Forced || r.Label != "operator on host-9" {
+			c.failf("the removed owner was told %q (Forced %v, Label %q), want Forced and the label of who did it", r.Error(), r.Forced, r.Label)
 		}
 	}},
 	{"force/removes all readers", "a reader would stay beside the new writer", func(c *call) {

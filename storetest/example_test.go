@@ -37,54 +37,54 @@ func (s *MapStore) Limits() quorum.Limits { return quorum.Limits{} }
 
 // open checks a request, and finds its name, whose vote is the zero Owner when
 // it has ended. The caller holds the mutex.
-func (s *MapStore) open(ctx context.Context, r quorum.Request) (n *name, now time.Time, start int64, err error) {
+func (s *MapStore) open(ctx context.Context, r quorum.Request) (n *name, now time.Time, err error) {
 	now = s.Now()
-	start = now.Unix() / 300 << 26 // where tokens start, so that stores agree
+	start := now.Unix() / 300 << 26 // where tokens start, so that stores agree
 	switch {
 	case ctx.Err() != nil:
-		return nil, now, 0, quorum.Undelivered(ctx.Err())
+		return nil, now, quorum.Undelivered(ctx.Err())
 	case r.Key == "" || len(r.Key) > 512 || !utf8.ValidString(r.Key) || strings.Contains(r.Key, "\x00"):
-		return nil, now, 0, quorum.Undelivered(fmt.Errorf("%w: %q", quorum.ErrInvalidKey, r.Key))
+		return nil, now, quorum.Undelivered(fmt.Errorf("%w: %q", quorum.ErrInvalidKey, r.Key))
 	case s.set != 0 && r.Set != s.set:
-		return nil, now, 0, &quorum.RefusedError{Outcome: quorum.OutcomeMismatch, Reason: "the store serves set " + s.set.String()}
+		return nil, now, &quorum.RefusedError{Outcome: quorum.OutcomeMismatch, Reason: "the store serves set " + s.set.String()}
 	case r.Floor > start+1<<40:
-		return nil, now, 0, fmt.Errorf("floor %d of %q is out of reach", r.Floor, r.Key)
+		return nil, now, fmt.Errorf("floor %d of %q is out of reach", r.Floor, r.Key)
 	}
 	s.set = r.Set
 	if s.names == nil {
 		s.names = map[string]*name{}
 	}
 	if n = s.names[r.Key]; n == nil {
-		n = &name{tombs: map[quorum.OwnerID]uint32{}, forced: map[quorum.OwnerID]string{}}
+		n = &name{counter: start, tombs: map[quorum.OwnerID]uint32{}, forced: map[quorum.OwnerID]string{}}
 		s.names[r.Key] = n
 	}
 	if !now.Before(n.until) {
 		n.owner = quorum.Owner{}
 	}
-	return n, now, start, nil
+	return n, now, nil
 }
 
 func (s *MapStore) Acquire(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, now, start, err := s.open(ctx, r)
+	n, now, err := s.open(ctx, r)
 	if err != nil {
 		return quorum.Grant{}, err
 	}
 	mine, free := n.owner.ID == r.Owner.ID, n.owner == quorum.Owner{}
 	switch {
 	case r.Owner.Attempt <= n.tombs[r.Owner.ID], mine && r.Owner.Attempt < n.owner.Attempt:
-		return quorum.Grant{}, &quorum.RefusedError{Outcome: quorum.OutcomeNotHeld, Reason: "a later attempt was here"}
+		return quorum.Grant{}, &quorum.RefusedError{Outcome: quorum.OutcomeContended, Reason: "a later attempt was here"}
 	case !free && !mine && r.Kind != quorum.KindForce:
 		return quorum.Grant{}, &quorum.RefusedError{
 			Outcome: quorum.OutcomeContended, Label: n.label, Left: n.until.Sub(now), Counter: n.counter, Clean: true,
 		}
 	case r.Kind == quorum.KindRepair && r.Floor < n.counter:
-		return quorum.Grant{}, &quorum.RefusedError{Outcome: quorum.OutcomeNotHeld, Counter: n.counter}
+		return quorum.Grant{}, &quorum.RefusedError{Outcome: quorum.OutcomeContended, Counter: n.counter}
 	case r.Kind == quorum.KindRepair:
 		n.counter = r.Floor
 	case !mine || n.owner.Attempt < r.Owner.Attempt: // a new vote
-		n.counter = max(n.counter+1, start+1, r.Floor)
+		n.counter = max(n.counter+1, r.Floor)
 	}
 	if !free && !mine {
 		n.forced[n.owner.ID] = r.Label
@@ -107,13 +107,13 @@ func (n *name) keep(now time.Time, r quorum.Request) quorum.Grant {
 func (s *MapStore) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, now, _, err := s.open(ctx, r)
+	n, now, err := s.open(ctx, r)
 	if err != nil {
 		return quorum.Grant{}, err
 	}
 	if n.owner != r.Owner {
-		by := n.forced[r.Owner.ID]
-		return quorum.Grant{}, &quorum.RefusedError{Outcome: quorum.OutcomeNotHeld, Label: by}
+		by, forced := n.forced[r.Owner.ID]
+		return quorum.Grant{}, &quorum.RefusedError{Outcome: quorum.OutcomeNotHeld, Forced: forced, Label: by}
 	}
 	n.counter = max(n.counter, r.Floor)
 	return n.keep(now, r), nil
@@ -122,7 +122,7 @@ func (s *MapStore) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, 
 func (s *MapStore) Release(ctx context.Context, r quorum.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, _, _, err := s.open(ctx, r)
+	n, _, err := s.open(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,9 @@ type Factory struct {
 	// Parallel lets the checks run side by side: stores of New then must not
 	// disturb one another, and Advance must be nil.
 	Parallel bool
+	// Seed replays the random requests of a run that failed; 0 draws others
+	// each time.
+	Seed uint64
 }
 
 // Run checks the stores of f, each check as a subtest of t. A check for an
@@ -123,7 +126,7 @@ func (r *result) failf(format string, args ...any) {
 		}
 		// The helpers live in call.go and here; the first frame beyond them is
 		// the line of the check.
-		if base := filepath.Base(file); base != "call.go" && base != "storetest.go" {
+		if base := filepath.Base(file); base != "call.go" && base != "storetest.go" && base != "check_model.go" {
 			where = fmt.Sprintf("%s:%d", base, line)
 			break
 		}
