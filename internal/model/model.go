@@ -21,7 +21,11 @@ type Time int64
 // Add returns t + d, rounded up to a whole microsecond: a store may give a
 // longer time than it was asked for, never a shorter one.
 func (t Time) Add(d time.Duration) Time {
-	return t + Time((d+time.Microsecond-1)/time.Microsecond)
+	whole := Time(d / time.Microsecond)
+	if d%time.Microsecond > 0 {
+		whole++
+	}
+	return t + whole
 }
 
 // Sub returns t - u.
@@ -36,7 +40,8 @@ type Standing uint8
 // The standings. The zero value is a record that is missing, so that a store
 // that lost everything is in doubt without anybody saying so.
 const (
-	Doubtful    Standing = iota // it may have forgotten; the next request begins a quarantine
+	Missing     Standing = iota // there is no record; the next request begins a quarantine
+	Doubtful                    // it may have forgotten something; the next request begins a quarantine
 	Voting                      // it remembers everything since Base
 	Quarantined                 // it does not vote before it is raised, which is not before End
 )
@@ -46,6 +51,7 @@ const (
 // is missing.
 type Record struct {
 	Standing Standing
+	Lost     bool      // it was missing when its quarantine began: Step is the clock's, and no memory
 	Serving  uint8     // how many of Serves count; none before the first request
 	Serves   [2]uint64 // fingerprints of the sets it votes in; two while a set changes
 	Member   string    // who it is in the set

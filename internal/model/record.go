@@ -18,7 +18,10 @@ func NewRecord(member, run string, now Time) Record {
 // of what it acknowledged, or all of it: whatever stands in r, the next request
 // of its set puts the store in quarantine.
 func (r *Record) Restart(run string) {
-	r.Standing, r.Run, r.End = Doubtful, run, 0
+	r.Run, r.End = run, 0
+	if r.Standing != Missing {
+		r.Standing = Doubtful
+	}
 }
 
 // Quarantine names the quarantine that the store is in by its run and its end,
@@ -45,7 +48,8 @@ func (r *Record) Advance(now Time) {
 func (r *Record) settle(maxTTL time.Duration, now Time) {
 	r.Advance(now)
 	switch end := now.Add(maxTTL); {
-	case r.Standing == Doubtful:
+	case r.Standing == Missing, r.Standing == Doubtful:
+		r.Lost = r.Lost || r.Standing == Missing
 		r.Standing, r.End = Quarantined, end
 	case r.Standing == Quarantined:
 		r.End = min(r.End, end)
@@ -78,12 +82,20 @@ func (r *Record) cover(counter int64, now Time) {
 	}
 }
 
+// known is the step that the record remembers, 0 for none.
+func (r *Record) known() int64 {
+	if r.Lost {
+		return 0
+	}
+	return r.Step
+}
+
 func (r *Record) readStep(now Time) core.Answer {
 	return core.Answer{
 		Outcome: core.Granted,
 		Left:    r.left(now),
 		Step: core.StepReading{
-			Step:       r.Step,
+			Step:       r.known(),
 			Base:       r.Base,
 			Quarantine: r.Quarantine(),
 			Over:       r.Standing == Quarantined && now >= r.End,
@@ -114,7 +126,7 @@ func (r *Record) raise(req *core.Request, now Time) core.Answer {
 		r.Standing, r.End = Quarantined, now.Add(req.MaxTTL)
 		return core.Answer{Outcome: core.Granted}
 	case o.Fresh:
-		r.Standing, r.End = Voting, 0
+		r.Standing, r.End, r.Lost = Voting, 0, false
 		return core.Answer{Outcome: core.Granted}
 	case in && now < r.End:
 		return core.Answer{Outcome: core.Quarantined, Left: r.left(now), Reason: "the quarantine's time is not over"}
@@ -124,16 +136,17 @@ func (r *Record) raise(req *core.Request, now Time) core.Answer {
 	}
 	base := (max(o.Step, r.Step, now.step()) + 1) << core.StepBits
 	if o.Alone {
-		base = max(now.mark(), (max(o.Step, r.Step)+1)<<core.StepBits)
+		// Not the clock's next step: a store that lost everything three times
+		// within one step would give the same tokens three times.
+		base = max(now.mark(), (max(o.Step, r.known())+1)<<core.StepBits)
 	}
 	r.Base = max(r.Base, base)
-	r.Standing, r.End = Voting, 0
-	r.Step, r.Moved = r.Base>>core.StepBits, now
+	r.Standing, r.End, r.Lost = Voting, 0, false
+	r.Step, r.Moved = max(r.Step, r.Base>>core.StepBits), now
 	return core.Answer{Outcome: core.Granted}
 }
 
-// mark is t in step periods with StepBits of fraction. A store that lost
-// everything several times within one step must not start at one mark twice.
+// mark is t in step periods, with StepBits of fraction.
 func (t Time) mark() int64 {
 	const period = int64(core.StepPeriod / time.Microsecond)
 	whole, part := int64(t)/period, int64(t)%period
