@@ -1,0 +1,43 @@
+// Package redisstore is a [quorum.Store] on one Redis server, 6.2 or newer,
+// through a go-redis client.
+//
+//	store, err := redisstore.New("a", redis.NewClient(&redis.Options{
+//		Addr: "10.0.0.1:6379", MaxRetries: -1, ContextTimeoutEnabled: true,
+//	}))
+//
+// Every verb is one script that runs on the server, by the server's clock; a
+// lock that is free is taken by one command and released by one.
+//
+// # Restarts
+//
+// A Redis server may lose what it acknowledged, whatever its persistence. The
+// store sees in its own operation that the server restarted, was promoted or
+// was emptied, and then stays in quarantine for MaxTTL: it does not vote, see
+// [quorum.HighWater]. For that the run id of the server's process is part of
+// every script's text. A process that has just started knows no script and
+// answers NOSCRIPT; only then is the run id read and the scripts are loaded, on
+// one connection, which cannot outlive the process.
+//
+// # What it keeps
+//
+// All keys begin with the prefix in braces, so that those of a name share one
+// slot:
+//
+//	{quorum}:record      what the server says of itself, one string
+//	{quorum}:vote:NAME   who holds NAME; deleting it by hand frees the name
+//	{quorum}:count:NAME  the name's last token; deleting it can repeat a token
+//	{quorum}:read:NAME, {quorum}:ends:NAME    the readers, while there are any
+//	{quorum}:tomb:OWNER:NAME                  a released owner whose request may still come
+//	{quorum}:forced:NAME                      whose vote was removed by force
+//
+// The Lua files say what stands in them. Each key but the record expires by
+// itself, at latest MaxTTL and ten minutes after its last use.
+//
+// # Clients
+//
+// A client that repeats requests by itself is taken as it is, and said so in
+// Limits: set MaxRetries to -1. One that does not watch its context waits for
+// its ReadTimeout: set ContextTimeoutEnabled. Redis Cluster and Ring are not
+// supported yet. Behind a Sentinel the store follows the primary, and stays
+// out for MaxTTL after each change of it.
+package redisstore

@@ -1,0 +1,106 @@
+package redisstore_test
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/testserver"
+	"github.com/quorumlock/quorum/stores/redisstore"
+)
+
+// maxTTL is short, so that a quarantine can be waited for.
+const maxTTL = 400 * time.Millisecond
+
+// client returns a client as Opener makes it, closed with the test.
+func client(t testing.TB, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{
+		Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: time.Second, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func store(t testing.TB, c redis.UniversalClient, options ...redisstore.Option) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.New("a", c, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// owner returns a new owner in its first attempt.
+func owner() quorum.Owner {
+	o := quorum.Owner{Attempt: 1}
+	_, _ = rand.Read(o.ID[:])
+	return o
+}
+
+// ask is a request of the set that all these tests are.
+func ask(key string, o quorum.Owner) quorum.Request {
+	return quorum.Request{
+		Key: key, Owner: o, TTL: 300 * time.Millisecond, MaxTTL: maxTTL, Limit: 5 * time.Second, Set: 0xfeed,
+		Label: "tester",
+	}
+}
+
+// declareNew ends the quarantine that every server begins with.
+func declareNew(t testing.TB, s *redisstore.Store) {
+	t.Helper()
+	declareNewFor(t, s, ask("", quorum.Owner{}))
+}
+
+func declareNewFor(t testing.TB, s *redisstore.Store, r quorum.Request) {
+	t.Helper()
+	step, err := s.ReadStep(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step.Quarantine == "" {
+		t.Fatal("a server that was never used is not in quarantine")
+	}
+	if err := s.Raise(t.Context(), r, quorum.Raise{Quarantine: step.Quarantine, Fresh: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// each runs a test on a real Redis and on miniredis.
+func each(t *testing.T, test func(t *testing.T, c *redis.Client, options ...redisstore.Option)) {
+	t.Helper()
+	t.Run("redis", func(t *testing.T) { test(t, client(t, testserver.Redis(t).Addr)) })
+	t.Run("miniredis", func(t *testing.T) {
+		m := miniredis.RunT(t)
+		test(t, client(t, m.Addr()), redisstore.RunID("life-1"))
+	})
+}
+
+func mustAcquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
+	t.Helper()
+	g, err := s.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatalf("acquire %q: %v", r.Key, err)
+	}
+	return g
+}
+
+func mustRelease(t testing.TB, s quorum.Store, r quorum.Request) {
+	t.Helper()
+	if err := s.Release(context.WithoutCancel(t.Context()), r); err != nil {
+		t.Fatalf("release %q: %v", r.Key, err)
+	}
+}
+
+// wantOutcome fails unless err counts as want.
+func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
+	t.Helper()
+	if got := quorum.OutcomeOf(err); got != want {
+		t.Fatalf("outcome %v (%v), want %v", got, err, want)
+	}
+}

@@ -1,0 +1,109 @@
+-- Acquire. ARGV: owner, attempt, TTL in microseconds, floor (of a repair: the
+-- token), kind, "w" or "r", label.
+local owner, try, ttl, least = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local kind, mode, text = ARGV[5], ARGV[6], ARGV[7]
+local got = call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+local stop = open(got[1])
+if stop then return stop end
+open_counter(got[3])
+settle(got[2], known)
+if out_of_reach(least) then return invalid('the floor of this request is out of reach') end
+
+-- This owner's live vote (attempt m), how many others have, and the last of
+-- those to end.
+local m, t, e, s, l
+local others, left, holder = votes, 0, ''
+if vote == 'w' and id == owner then
+  m, t, e, s, l, others = attempt, token, ends, since, label, 0
+elseif vote == 'w' then
+  left, holder = ends - now, label
+elseif vote == 'r' then
+  m, t, e, s, l = reader(owner)
+  if m then others = votes - 1 end
+end
+local function held()
+  if vote == 'r' then
+    local latest = call('ZREVRANGE', KEYS[6], 0, 1)
+    local _, stops
+    _, _, stops, _, holder = reader(latest[1] == owner and latest[2] or latest[1])
+    left = stops - now
+  end
+  return refuse('held', m, left, holder)
+end
+
+if quarantine > 0 and (kind == 'new' or kind == 'force' or (kind == 'convert' and mode == 'w')) then
+  return refuse('quarantined', m, max(quarantine - now, 0))
+end
+if (m and m > try) or tonumber(got[4] or -1) >= try then
+  return refuse('held', m) -- a late request: its sender has gone on, or released
+end
+local same = m == try
+
+-- place gives this owner the vote, in place of an older attempt's.
+local function place(writer, given, from, start)
+  if writer then
+    id, attempt, token, ends, since, label = owner, try, given, max(from, now + ttl), start, text
+    write()
+  else
+    read(owner, try, given, max(from, now + ttl), start, text)
+  end
+  return granted(given)
+end
+
+-- prolong answers for the vote that this attempt has: the request came twice.
+local function prolong()
+  count(t, vote == 'w')
+  text = l
+  return place(vote == 'w', t, e, s)
+end
+
+-- vote_anew gives a token that nobody had; a reader's may be another reader's.
+local function vote_anew(writer, from)
+  local given
+  if writer or by_writer then
+    given = max(number + 1, least, base + 1)
+  else
+    given = max(number, least, base, 1)
+  end
+  if given >= LIMIT then return invalid('no token is left below 2^53 for this name') end
+  count(given, writer)
+  return place(writer, given, from, now)
+end
+
+if kind == 'repair' then
+  local writer = mode == 'w'
+  if same then writer = vote == 'w' end
+  if others > 0 and (writer or vote == 'w') then return held() end
+  if known and number > least then return refuse('held', m) end -- a later owner was here
+  count(least, writer)
+  return place(writer, least, e or 0, now)
+end
+if kind == 'convert' then
+  if not m then return refuse('not held') end
+  if same then return prolong() end
+  if mode == 'w' then
+    if others > 0 then return held() end
+    return vote_anew(true, e)
+  end
+  count(max(t, least), by_writer) -- a demoted writer's number stays a writer's
+  return place(false, max(t, least), e, s)
+end
+if kind == 'force' then
+  if others > 0 then
+    last = 'u'
+    local removed = vote == 'w' and {id} or call('ZRANGE', KEYS[6], 0, -1)
+    for _, other in ipairs(removed) do
+      if other ~= owner then
+        if vote == 'r' then drop_reader(other) end
+        call('HSET', KEYS[7], other, fmt('%.0f %s', now + MAXTTL, text))
+      end
+    end
+    call('PEXPIRE', KEYS[7], floor(MAXTTL / 1000) + 1000)
+    votes = m and 1 or 0
+  end
+  if same then return prolong() end
+  return vote_anew(true, 0)
+end
+if same then return prolong() end
+if others > 0 and (mode == 'w' or vote == 'w') then return held() end
+return vote_anew(mode == 'w', 0)

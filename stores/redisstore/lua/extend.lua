@@ -1,0 +1,28 @@
+-- Extend. ARGV: owner, attempt, TTL in microseconds, floor. Checking the owner
+-- and raising the counter are one step, which is what makes a token that was
+-- written back to a quorum a fencing token.
+local owner, try, ttl, least = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local got = call('MGET', KEYS[1], KEYS[2], KEYS[3])
+local stop = open(got[1])
+if stop then return stop end
+open_counter(got[3])
+settle(got[2], known)
+if out_of_reach(least) then return invalid('the floor of this request is out of reach') end
+
+local m, t, e, s, l
+if vote == 'r' then
+  m, t, e, s, l = reader(owner)
+elseif id == owner then
+  m, t, e, s, l = attempt, token, ends, since, label
+end
+if m ~= try then return refuse('not held', m) end
+t, e = max(t, least), max(e, now + ttl)
+if t >= LIMIT then return invalid('no token is left below 2^53 for this name') end
+count(t, vote == 'w')
+if vote == 'w' then
+  token, ends = t, e
+  write()
+else
+  read(owner, m, t, e, s, l)
+end
+return granted(t)

@@ -1,0 +1,133 @@
+-- A name. Its keys lie in the record's slot:
+--   KEYS[2] vote     "w OWNER attempt token end since last label", or "r last" while readers hold
+--   KEYS[3] counter  "number w" or "number r": who it was last given to
+--   KEYS[4] tomb     the highest attempt of this owner that is refused
+--   KEYS[5] readers  hash: OWNER -> "attempt token since label"
+--   KEYS[6] ends     sorted set: OWNER by end
+--   KEYS[7] forced   hash: OWNER -> "end label", whose vote was removed by force
+-- last says how the holder before ended: u, r or e (unknown, released,
+-- expired). The vote alone says whether anybody holds, so that deleting it by
+-- hand frees the name and leaves the counter. It outlives its end by as much
+-- as the counter does, which is how the next owner learns of the expiry.
+local votes = 0      -- live votes
+local vote           -- 'w', 'r' or nil: the mode of the live votes
+local last = 'u'     -- how the holder before ended
+local id, attempt, token, ends, since, label -- a writer's vote
+local far = now + MAXTTL -- no end can lie further off, unless the clock went back
+
+local function write_vote(...)
+  call('SET', KEYS[2], fmt('w %s %.0f %.0f %.0f %.0f %s %s', id, attempt, token, ends, since, last, label), ...)
+end
+
+-- reader returns the attempt, token, end, start and label of a reader.
+local function reader(owner)
+  local entry = call('HGET', KEYS[5], owner)
+  if not entry then return end
+  local m, t, s, l = match(entry, '^(%d+) (%d+) (%d+) (.*)$')
+  return tonumber(m), tonumber(t), tonumber(call('ZSCORE', KEYS[6], owner)), tonumber(s), l
+end
+
+local function drop_reader(owner)
+  call('HDEL', KEYS[5], owner)
+  call('ZREM', KEYS[6], owner)
+end
+
+-- settle parses the vote, drops what is over and brings near what lies far.
+local function settle(text, known)
+  if not text then
+    if known then last = 'r' end
+    return
+  end
+  if sub(text, 1, 1) == 'w' then
+    id, attempt, token, ends, since, last, label = match(text, '^w (%x+) (%d+) (%d+) (%d+) (%d+) (%a) (.*)$')
+    attempt, token, ends, since = tonumber(attempt), tonumber(token), tonumber(ends), tonumber(since)
+    if ends <= now then
+      id, last = nil, 'e'
+      return
+    end
+    vote, votes = 'w', 1
+    if ends > far then
+      ends = far
+      write_vote('KEEPTTL')
+    end
+    return
+  end
+  last = sub(text, 3, 3)
+  local gone = call('ZRANGEBYSCORE', KEYS[6], '-inf', fmt('%.0f', now))
+  for _, owner in ipairs(gone) do drop_reader(owner) end
+  for _, owner in ipairs(call('ZRANGEBYSCORE', KEYS[6], fmt('(%.0f', far), '+inf')) do
+    call('ZADD', KEYS[6], fmt('%.0f', far), owner)
+  end
+  votes = call('ZCARD', KEYS[6])
+  if #gone > 0 or votes == 0 then last = 'e' end
+  if votes > 0 then
+    vote = 'r'
+    if #gone > 0 then call('SET', KEYS[2], 'r e', 'KEEPTTL') end
+  end
+end
+
+-- write makes id the writer.
+local function write()
+  if vote == 'r' then call('DEL', KEYS[5], KEYS[6]) end
+  vote, votes = 'w', 1
+  write_vote('PX', KEEP)
+end
+
+-- read puts a reader in. What an earlier vote left that was deleted by hand
+-- must not come to life again beside the first.
+local function read(owner, m, t, e, s, l)
+  if vote ~= 'r' then call('DEL', KEYS[5], KEYS[6]) end
+  vote = 'r'
+  call('HSET', KEYS[5], owner, fmt('%.0f %.0f %.0f %s', m, t, s, l))
+  call('ZADD', KEYS[6], fmt('%.0f', e), owner)
+  call('PEXPIRE', KEYS[5], KEEP)
+  call('PEXPIRE', KEYS[6], KEEP)
+  call('SET', KEYS[2], 'r ' .. last, 'PX', KEEP)
+  votes = call('ZCARD', KEYS[6])
+end
+
+-- The counter: its number, whether a writer had it last, whether there is one.
+local number, by_writer, known
+
+local function open_counter(text)
+  local n, by = match(text or '', '^(%d+) (%a)$')
+  number, by_writer, known = tonumber(n or step * STEP), by == 'w', n ~= nil
+end
+
+-- count raises the counter to a token given to a writer or a reader, and moves
+-- the step when the counter outgrows it: it could else be dropped while a new
+-- name starts below it.
+local function count(given, writer)
+  if given > number then
+    number, by_writer = given, writer
+  elseif given == number and writer then
+    by_writer = true
+  end
+  if number >= (step + 1) * STEP then
+    step, moved, changed = max(step + 1, floor(now / PERIOD), floor(number / STEP)), now, true
+  end
+  call('SET', KEYS[3], fmt(by_writer and '%.0f w' or '%.0f r', number), 'PX', KEEP)
+end
+
+local function out_of_reach(least)
+  return least > max(floor(now / PERIOD) * STEP, base) + REACH
+end
+
+local function invalid(why)
+  return done(redis.error_reply('QUORUM ' .. why))
+end
+
+-- refuse says no: how long the holder stays, the counter, the readers, whether
+-- nothing of this owner is here, and whose label to show.
+local function refuse(word, mine, left, holder)
+  local readers = vote == 'r' and votes or 0
+  local stop, by = match(call('HGET', KEYS[7], ARGV[1]) or '', '^(%d+) (.*)$')
+  local forced = stop and tonumber(stop) > now
+  return done({word, left or 0, known and number or 0, readers, mine and 0 or 1, forced and by or holder or '', forced and 'forced' or ''})
+end
+
+-- granted replies the bare token in the usual case: a writer after a release.
+local function granted(given)
+  if vote == 'w' and last == 'r' then return done(given) end
+  return done({'granted', given, vote, last, vote == 'r' and votes or 0})
+end

@@ -1,0 +1,60 @@
+-- The record of a server, and what every verb shares. Go writes these literals
+-- in front, so that they do not travel with each call:
+--   RUN     run id of the server process that this text was loaded into
+--   SET     fingerprint of the client's set, 16 hexadecimal digits
+--   MAXTTL  longest TTL of the set, in microseconds
+--   GUARD   whether a server that may have forgotten is kept out
+-- A record reads "1 RUN SET SET2 step moved base quarantine". SET2 is "-" but
+-- while a set is being changed; times are microseconds of this server; a
+-- quarantine is its end, or 0. Numbers stay below 2^53 and are written by %.0f,
+-- which is exact where Lua's own conversion keeps 14 digits.
+local call, match, sub, fmt = redis.call, string.match, string.sub, string.format
+local floor, max, min = math.floor, math.max, math.min
+local STEP, PERIOD, LIMIT, REACH = 67108864, 300000000, 9007199254740992, 1099511627776
+local KEEP = floor(MAXTTL / 1000) + 601000 -- a counter's life: MaxTTL, 10 minutes' rest and 1 s, in milliseconds
+local HEAD = '1 ' .. RUN .. ' ' .. SET .. ' - '
+
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+local head, changed = HEAD, false
+local step, moved, base, quarantine = 0, 0, 0, 0
+
+-- open reads the record and brings it up to now. It returns a reply when this
+-- client may not go on.
+local function open(record)
+  local run, at, g, m, b, q = RUN, #HEAD + 1, 0, 0, 0, 0
+  if record and sub(record, 1, #HEAD) ~= HEAD then
+    local version, first, second
+    version, run, first, second, at = match(record, '^(%d+) (%S+) (%S+) (%S+) ()')
+    if version ~= '1' then
+      return redis.error_reply('QUORUM the record on this server has a format that this client does not know')
+    end
+    if first ~= SET and second ~= SET then
+      return {'mismatch', 0, 0, 0, 0, '', first}
+    end
+    head = '1 ' .. RUN .. ' ' .. first .. ' ' .. second .. ' '
+  end
+  if record then
+    g, m, b, q = match(record, '^(%d+) (%d+) (%d+) (%d+)$', at)
+    if not g then
+      return redis.error_reply('QUORUM the record on this server is damaged')
+    end
+  end
+  step, moved, base, quarantine = tonumber(g), tonumber(m), tonumber(b), tonumber(q)
+  if now - moved >= PERIOD or now < moved then
+    step, moved, changed = max(step + 1, floor(now / PERIOD)), now, true
+  end
+  if not record or run ~= RUN then -- it may have forgotten
+    quarantine, changed = GUARD and now + MAXTTL or 0, true
+  elseif quarantine > now + MAXTTL then -- the clock went back
+    quarantine, changed = now + MAXTTL, true
+  end
+end
+
+-- done writes what changed of the record, last of all, and replies.
+local function done(reply)
+  if changed then
+    call('SET', KEYS[1], head .. fmt('%.0f %.0f %.0f %.0f', step, moved, base, quarantine))
+  end
+  return reply
+end

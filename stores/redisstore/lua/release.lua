@@ -1,0 +1,24 @@
+-- Release. ARGV: owner, attempt, life of a tombstone in milliseconds or 0.
+-- Replies 1 when the owner held, 0 when nothing of it is here, -1 when a
+-- younger attempt holds. It reads no record: it gives nothing away, and serves
+-- clients of every set, so MAXTTL may be a stranger's and brings nothing near.
+local owner, try, entomb = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+far = LIMIT
+settle(call('GET', KEYS[2]), false)
+local m
+if vote == 'r' then
+  m = reader(owner)
+elseif id == owner then
+  m = attempt
+end
+local reply = m and (m <= try and 1 or -1) or 0
+if reply == 1 and vote == 'r' then
+  drop_reader(owner)
+  if votes > 1 then call('SET', KEYS[2], 'r r', 'KEEPTTL') end
+end
+if reply == 1 and votes == 1 then call('DEL', KEYS[2]) end
+if entomb > 0 then
+  local stone = tonumber(call('GET', KEYS[4]) or 0)
+  call('SET', KEYS[4], fmt('%.0f', max(stone, try)), 'PX', entomb)
+end
+return reply

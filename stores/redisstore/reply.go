@@ -1,0 +1,106 @@
+package redisstore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/quorum"
+)
+
+// wrap says what was being done to which key.
+func (s *Store) wrap(v verb, key string, err error) error {
+	return fmt.Errorf("redis store %s: %v %q: %w", s.name, v, key, err)
+}
+
+// grant reads the reply to Acquire and Extend: a bare token, or a table.
+func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quorum.Grant, error) {
+	if err != nil {
+		return quorum.Grant{}, fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, err)
+	}
+	g := quorum.Grant{TTL: r.TTL, Server: at.runID}
+	if token, ok := reply.(int64); ok {
+		g.Token, g.Previous = token, quorum.PreviousReleased
+		return g, nil
+	}
+	t := table{row: reply}
+	if t.word(0) != "granted" {
+		return quorum.Grant{}, s.refused(t, r, at)
+	}
+	g.Token, g.Readers = t.number(1), int(t.number(4))
+	if t.word(2) == "r" {
+		g.Mode = quorum.Shared
+	}
+	switch t.word(3) {
+	case "r":
+		g.Previous = quorum.PreviousReleased
+	case "e":
+		g.Previous = quorum.PreviousExpired
+	}
+	return g, t.err
+}
+
+// refused reads a refusal: word, left, counter, readers, clean, label, reason.
+func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
+	e := &quorum.RefusedError{
+		Left:    time.Duration(t.number(1)) * time.Microsecond,
+		Counter: t.number(2),
+		Readers: int(t.number(3)),
+		Clean:   t.number(4) == 1 && !s.limits.Doubles,
+		Label:   t.word(5),
+		Server:  at.runID,
+		Reason:  t.word(6),
+	}
+	switch word := t.word(0); word {
+	case "held":
+		e.Outcome = quorum.OutcomeContended
+	case "not held":
+		e.Outcome = quorum.OutcomeNotHeld
+	case "quarantined":
+		e.Outcome = quorum.OutcomeQuarantined
+	case "mismatch":
+		e.Outcome = quorum.OutcomeMismatch
+		e.Reason = fmt.Sprintf("redis store %s serves the set %s and was asked for %v: do all clients list the same "+
+			"stores, strategy and MaxTTL?", s.name, e.Reason, r.Set)
+	default:
+		return fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, word)
+	}
+	if e.Reason == "forced" {
+		e.Reason = "forced, by " + e.Label
+	}
+	if t.err != nil {
+		return fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, t.err)
+	}
+	return e
+}
+
+// table reads a reply that is an array, field by field. The first field that is
+// not what it should be leaves an error.
+type table struct {
+	row any
+	err error
+}
+
+func (t *table) at(i int) any {
+	row, _ := t.row.([]any)
+	if i >= len(row) {
+		t.err = fmt.Errorf("the script's reply has %d fields and no %d", len(row), i+1)
+		return nil
+	}
+	return row[i]
+}
+
+func (t *table) number(i int) int64 {
+	n, ok := t.at(i).(int64)
+	if !ok && t.err == nil {
+		t.err = fmt.Errorf("field %d of the script's reply is no number", i+1)
+	}
+	return n
+}
+
+func (t *table) word(i int) string {
+	w, ok := t.at(i).(string)
+	if !ok && t.err == nil {
+		t.err = fmt.Errorf("field %d of the script's reply is no text", i+1)
+	}
+	return w
+}

@@ -1,0 +1,109 @@
+package redisstore
+
+import (
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/quorum"
+)
+
+// verb is one script.
+type verb int
+
+const (
+	acquire verb = iota
+	extend
+	release
+	readStep
+	raise
+	inspect
+	verbs // how many there are
+)
+
+func (v verb) String() string {
+	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect"}[v]
+}
+
+//go:embed lua/record.lua
+var recordLua string
+
+//go:embed lua/name.lua
+var nameLua string
+
+//go:embed lua/acquire.lua
+var acquireLua string
+
+//go:embed lua/extend.lua
+var extendLua string
+
+//go:embed lua/release.lua
+var releaseLua string
+
+//go:embed lua/step.lua
+var stepLua string
+
+//go:embed lua/raise.lua
+var raiseLua string
+
+//go:embed lua/inspect.lua
+var inspectLua string
+
+// bodies are the scripts without the literals that stand in front.
+var bodies = [verbs]string{
+	acquire:  recordLua + nameLua + acquireLua,
+	extend:   recordLua + nameLua + extendLua,
+	release:  recordLua + nameLua + releaseLua,
+	readStep: recordLua + stepLua,
+	raise:    recordLua + raiseLua,
+	inspect:  recordLua + nameLua + inspectLua,
+}
+
+// spares says which scripts run in a full memory too: those that keep or free
+// what is there, and take next to nothing. An Acquire does not.
+var spares = [verbs]bool{extend: true, release: true, readStep: true, raise: true}
+
+// family is what all clients with one set have in common.
+type family struct {
+	set    quorum.Fingerprint
+	maxTTL time.Duration
+}
+
+// scripts are the texts for one family and one life of a server.
+type scripts struct {
+	family
+	runID   string
+	history string      // replication id when they were loaded; empty when not known
+	doubted atomic.Bool // the server was a replica since
+	text    [verbs]string
+	sha     [verbs]string
+}
+
+// write writes the scripts for one life of a server. shebang says that the
+// server, from 7.0, takes flags in the first line.
+func write(f family, runID string, guard, shebang bool) *scripts {
+	s := &scripts{family: f, runID: runID}
+	for v := range verbs {
+		first := ""
+		switch {
+		case shebang && spares[v]:
+			first = "#!lua flags=allow-oom\n"
+		case shebang && v == inspect:
+			first = "#!lua flags=no-writes\n"
+		case shebang:
+			first = "#!lua\n"
+		}
+		s.text[v] = fmt.Sprintf("%slocal RUN, SET, MAXTTL, GUARD = '%s', '%v', %d, %t\n%s",
+			first, runID, f.set, micros(f.maxTTL), guard, bodies[v])
+		sum := sha1.Sum([]byte(s.text[v])) // Redis's name for a script, no secret
+		s.sha[v] = hex.EncodeToString(sum[:])
+	}
+	return s
+}
+
+// micros rounds up to whole microseconds: a store may give longer, never
+// shorter.
+func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
