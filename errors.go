@@ -105,8 +105,8 @@ func (e *undeliveredError) Error() string { return "not sent: " + e.err.Error() 
 func (e *undeliveredError) Unwrap() error { return e.err }
 
 // OutcomeOf says how an error of a store counts: a [*RefusedError] as it says,
-// one wrapped by [Undelivered] as that, nil as granted, everything else as
-// unknown.
+// one wrapped by [Undelivered] as that, a plain [ErrHeld], [ErrNotHeld] or
+// [ErrMismatch] as its name says, nil as granted, everything else as unknown.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OutcomeGranted
@@ -117,5 +117,37 @@ func OutcomeOf(err error) Outcome {
 	if never := (*undeliveredError)(nil); errors.As(err, &never) {
 		return OutcomeUndelivered
 	}
+	switch {
+	case errors.Is(err, ErrHeld):
+		return OutcomeContended
+	case errors.Is(err, ErrNotHeld):
+		return OutcomeNotHeld
+	case errors.Is(err, ErrMismatch):
+		return OutcomeMismatch
+	}
 	return OutcomeUnknown
+}
+
+// refusedAs is errors.As for a refusal, and false for nil.
+func refusedAs(err error, target **RefusedError) bool {
+	return err != nil && errors.As(err, target)
+}
+
+// noQuorumError is a composite's answer when too few members gave a clear one:
+// the outcome is unknown.
+type noQuorumError struct{ votes []Vote }
+
+func (e *noQuorumError) Error() string {
+	return fmt.Sprintf("too few members answered: %s", voteText(e.votes))
+}
+
+// Is matches what the members' clients said. It has no Unwrap: a member's
+// refusal must not be found in it, because the composite did not refuse.
+func (e *noQuorumError) Is(target error) bool {
+	for _, err := range voteErrors(e.votes) {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
 }

@@ -268,6 +268,14 @@ type Inspector interface {
 	Inspect(ctx context.Context, r Request) (State, error)
 }
 
+// Adviser is the ability to say what about a store endangers locks, such as an
+// eviction policy or a network file system. Find it with [As].
+type Adviser interface {
+	// Advice returns what is known so far, a sentence each; it does no I/O. A
+	// [Locker] tells it as [EventAdvice] after the store's first answer.
+	Advice() []string
+}
+
 // State is what a store knows of a name.
 type State struct {
 	Holders    []Holder

@@ -139,6 +139,9 @@ func NewLease(cfg LeaseConfig) *Lease {
 // Stage returns where the lease stands.
 func (l *Lease) Stage() Stage { return l.stage }
 
+// Reason returns why the lease was lost.
+func (l *Lease) Reason() Reason { return l.reason }
+
 // Quorum returns the machine beneath, to be read only.
 func (l *Lease) Quorum() *Quorum { return l.q }
 

@@ -50,6 +50,7 @@ type Refill struct {
 	step       int64
 	alone      bool
 	stuck      bool
+	inside     bool
 }
 
 // NewRefill returns a Refill that has asked nothing yet.
@@ -65,6 +66,9 @@ func (f *Refill) Alone() bool { return f.alone }
 // Stuck reports whether the store stays out because a silent store could still
 // complete a quorum.
 func (f *Refill) Stuck() bool { return f.stuck }
+
+// Quarantined reports whether the store said that it is in quarantine.
+func (f *Refill) Quarantined() bool { return f.inside }
 
 // Calls returns what to send now, and forgets it.
 func (f *Refill) Calls() []Call {
@@ -112,7 +116,12 @@ func (f *Refill) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 }
 
 func (f *Refill) checked(now clock.Instant, a Answer) {
+	if a.Outcome == Granted {
+		f.inside = a.Step.Quarantine != ""
+	}
 	switch {
+	case a.Outcome != Granted && !f.inside:
+		f.stage = RefillDone // it is silent, and nobody said that it is in quarantine
 	case a.Outcome != Granted:
 		f.rest(now, refillPause)
 	case a.Step.Quarantine == "":

@@ -1,0 +1,141 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// verb drives one verb of a composite that is called as a store. It lives as
+// long as the call; what it leaves in flight ends by the calls' own limits.
+type verb struct {
+	*driver
+	q       *core.Quorum
+	decided func() bool
+	done    chan struct{}
+	over    bool
+}
+
+// drive prepares a verb.
+func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
+	v := &verb{driver: newDriver(ctx, c, clock.System(), q), q: q, done: make(chan struct{})}
+	v.settled = func(clock.Instant) func() {
+		if !v.over && v.decided() {
+			v.over = true
+			close(v.done)
+		}
+		return nil
+	}
+	return v
+}
+
+// run carries an event to its decision, or to the end of the caller's context.
+func (v *verb) run(ctx context.Context, event func(now clock.Instant), decided func() bool) error {
+	v.decided = decided
+	if err := ctx.Err(); err != nil {
+		return Undelivered(err) // an ended context asks no store
+	}
+	v.do(event)
+	select {
+	case <-v.done:
+		return nil
+	case <-ctx.Done():
+		v.stop()
+		return fmt.Errorf("%s: %w", v.set.Name(), ctx.Err())
+	}
+}
+
+// look reads the outcome under mu: calls may still be in flight.
+func (v *verb) look() []Vote {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.votes(v.q.View)
+}
+
+func (v *verb) acquire(ctx context.Context, q *core.Quorum, r Request) (Grant, error) {
+	err := v.run(ctx,
+		func(now clock.Instant) { q.BeginAs(now, r.Owner.Attempt, r.Floor) },
+		func() bool { return q.Phase() != core.Asking })
+	if err != nil {
+		return Grant{}, err
+	}
+	votes := v.look()
+	v.mu.Lock()
+	phase, token, failure := q.Phase(), q.Token(), q.Failure()
+	v.mu.Unlock()
+	if phase == core.Held {
+		return Grant{Token: token, TTL: r.TTL, Mode: r.Mode, Votes: votes, Server: v.set.servers.all()}, nil
+	}
+	v.stop()
+	return Grant{}, v.refusal(failure, votes)
+}
+
+func (v *verb) extend(ctx context.Context, q *core.Quorum, r Request) (Grant, error) {
+	err := v.run(ctx,
+		func(now clock.Instant) { q.ExtendAs(now, r.Owner.Attempt, r.Floor, r.TTL) },
+		func() bool { active, won := q.Extending(); return won || !active })
+	if err != nil {
+		return Grant{}, err
+	}
+	votes := v.look()
+	v.mu.Lock()
+	_, won := q.Extending()
+	lost := q.Phase() == core.Lost
+	v.mu.Unlock()
+	switch {
+	case won:
+		return Grant{Token: r.Floor, TTL: r.TTL, Mode: r.Mode, Votes: votes, Server: v.set.servers.all()}, nil
+	case lost:
+		return Grant{}, &RefusedError{Outcome: OutcomeNotHeld, Votes: votes, Reason: "too few members still hold it"}
+	}
+	return Grant{}, &noQuorumError{votes}
+}
+
+func (v *verb) release(ctx context.Context, q *core.Quorum, r Request) error {
+	err := v.run(ctx,
+		func(now clock.Instant) { q.ReleaseAs(now, r.Owner.Attempt) },
+		func() bool { _, heard, _ := q.Releases(); return heard })
+	if err != nil {
+		return err
+	}
+	v.stop() // who called retries, at every member
+	v.mu.Lock()
+	answered, _, _ := q.Releases()
+	v.mu.Unlock()
+	votes := v.look()
+	if answered != core.Full(len(v.set.members)) {
+		return &noQuorumError{votes}
+	}
+	for _, vote := range votes {
+		if vote.Outcome == OutcomeGranted {
+			return nil
+		}
+	}
+	return &RefusedError{Outcome: OutcomeNotHeld, Clean: true, Votes: votes}
+}
+
+// refusal says why a composite did not grant. It is never clean, because
+// members that granted are told by who called, not by the composite.
+func (v *verb) refusal(why core.Failure, votes []Vote) error {
+	refused := &RefusedError{Votes: votes, Server: v.set.servers.all()}
+	quarantined := false
+	for _, vote := range votes {
+		if inner := (*RefusedError)(nil); refusedAs(vote.Err, &inner) && inner.Left > refused.Left {
+			refused.Label, refused.Left = inner.Label, inner.Left
+		}
+		quarantined = quarantined || vote.Outcome == OutcomeQuarantined
+	}
+	switch {
+	case why == core.ByMismatch:
+		refused.Outcome = OutcomeMismatch
+	case why == core.ByHeld:
+		refused.Outcome = OutcomeContended
+	case quarantined:
+		refused.Outcome = OutcomeQuarantined
+	default:
+		return &noQuorumError{votes}
+	}
+	return refused
+}

@@ -1,0 +1,199 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// machine is what a driver drives: a core.Lease, core.Quorum or core.Refill.
+type machine interface {
+	Calls() []core.Call
+	Answer(now clock.Instant, store int, seq uint32, a core.Answer)
+	Wake(now clock.Instant)
+	Next() clock.Instant
+}
+
+// driver carries a machine's calls to stores and their answers back, and takes
+// no decision of the protocol: there is no if about grants here.
+//
+// Every event runs under mu, by whichever goroutine brings it; what it gives
+// rise to (calls, news for the user) happens after mu is free. There is no
+// goroutine that waits: one is started for each call and ends with the store's
+// answer, and a timer stands for the machine's next instant.
+type driver struct {
+	set   *CombinedStore
+	clock clock.Clock
+	// settled runs under mu after every event; what it returns, if anything,
+	// runs after mu is free and before the calls leave.
+	settled func(now clock.Instant) func()
+	// met hears every answer, without mu.
+	met func(store int, took time.Duration, err error, nested []Vote)
+
+	mu      sync.Mutex
+	m       machine
+	base    context.Context // carries values to the stores; it is never cancelled
+	timer   *time.Timer
+	flights int  // calls that have not ended
+	stopped bool // nothing leaves any more
+	errs    []error
+	nested  [][]Vote
+}
+
+func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m machine) *driver {
+	n := len(set.members)
+	return &driver{
+		set: set, clock: c, m: m, base: context.WithoutCancel(ctx),
+		errs: make([]error, n), nested: make([][]Vote, n),
+	}
+}
+
+// do runs one event and carries out what follows from it.
+func (d *driver) do(event func(now clock.Instant)) {
+	d.mu.Lock()
+	now := d.clock.Now()
+	event(now)
+	var news func()
+	if d.settled != nil {
+		news = d.settled(now)
+	}
+	calls := d.m.Calls()
+	if d.stopped {
+		calls = nil
+	}
+	d.flights += len(calls)
+	base := d.base
+	d.arm(now)
+	d.mu.Unlock()
+	if news != nil {
+		news()
+	}
+	for _, c := range calls {
+		go d.call(base, c)
+	}
+}
+
+// arm sets the timer to the machine's next instant.
+func (d *driver) arm(now clock.Instant) {
+	next := d.m.Next()
+	switch {
+	case next == core.Never || d.stopped:
+		if d.timer != nil {
+			d.timer.Stop()
+		}
+	case d.timer == nil:
+		d.timer = time.AfterFunc(next.Sub(now), d.wake)
+	default:
+		// A timer that has fired and waits for mu wakes the machine once too
+		// often, which does nothing.
+		d.timer.Reset(next.Sub(now))
+	}
+}
+
+func (d *driver) wake() { d.do(func(now clock.Instant) { d.m.Wake(now) }) }
+
+// stop keeps anything more from leaving; calls in flight end by their limits.
+func (d *driver) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stopped = true
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+}
+
+// call makes one call to one store, bounded by its limit, and brings the
+// answer back. A store that ignores its context is waited for by nobody but
+// this goroutine.
+func (d *driver) call(base context.Context, c core.Call) {
+	started := d.clock.Now()
+	ctx, cancel := context.WithTimeout(base, c.Req.Limit)
+	defer cancel()
+	a, nested, err := d.ask(ctx, d.set.members[c.Store], c.Req)
+	if err == nil && a.Outcome == core.Unknown {
+		err = fmt.Errorf("no answer within %v", c.Req.Limit)
+	}
+	if verb := c.Req.Verb; verb != core.Release && verb != core.Raise {
+		if of := d.set.servers.meet(c.Store, a.Server); of >= 0 {
+			a.Outcome, a.Clean = core.Twin, false
+			text := twinError(d.set.members[c.Store].Name(), d.set.members[of].Name()).Error()
+			err = &RefusedError{Outcome: OutcomeTwin, Reason: text}
+		}
+	}
+	if d.met != nil {
+		d.met(c.Store, d.clock.Now().Sub(started), err, nested)
+	}
+	d.do(func(now clock.Instant) {
+		d.flights--
+		d.errs[c.Store], d.nested[c.Store] = err, nested
+		d.m.Answer(now, c.Store, c.Seq, a)
+	})
+}
+
+// ask puts a request to a store. A panic of a store is an unknown outcome.
+func (d *driver) ask(ctx context.Context, s Store, r core.Request) (a core.Answer, nested []Vote, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store %q panicked: %v", s.Name(), p)
+			a = core.Answer{Outcome: core.Unknown}
+		}
+	}()
+	switch r.Verb {
+	case core.Acquire:
+		g, err := s.Acquire(ctx, fromCore(r))
+		return answerOf(g, err), nestedVotes(g, err), err
+	case core.Extend:
+		g, err := s.Extend(ctx, fromCore(r))
+		return answerOf(g, err), nestedVotes(g, err), err
+	case core.Release:
+		err := s.Release(ctx, fromCore(r))
+		return answerOf(Grant{}, err), nil, err
+	case core.ReadStep:
+		return readStep(ctx, s, fromCore(r))
+	default:
+		err := raise(ctx, s, fromCore(r), Raise(r.Raise))
+		return answerOf(Grant{}, err), nil, err
+	}
+}
+
+// readStep reads a store's record. A store without one never forgets, and
+// always votes.
+func readStep(ctx context.Context, s Store, r Request) (core.Answer, []Vote, error) {
+	high, ok := As[HighWater](s)
+	if !ok {
+		return core.Answer{Outcome: core.Granted}, nil, nil
+	}
+	step, err := high.ReadStep(ctx, r)
+	if err != nil {
+		return answerOf(Grant{}, err), nil, err
+	}
+	a := core.Answer{Outcome: core.Granted, Server: step.Server, Left: step.Left, Step: core.StepReading{
+		Step: step.Step, Base: step.Base, Quarantine: step.Quarantine, Over: step.Over,
+	}}
+	return a, nil, nil
+}
+
+func raise(ctx context.Context, s Store, r Request, o Raise) error {
+	high, ok := As[HighWater](s)
+	if !ok {
+		return Undelivered(fmt.Errorf("%w: store %q keeps no step", ErrUnsupported, s.Name()))
+	}
+	return high.Raise(ctx, r, o)
+}
+
+// votes says what each store answered last. The caller holds mu.
+func (d *driver) votes(view func(i int) core.VoteView) []Vote {
+	out := make([]Vote, len(d.set.members))
+	for i, m := range d.set.members {
+		v := view(i)
+		out[i] = Vote{Store: m.Name(), Outcome: Outcome(v.Outcome), Token: v.Token, Took: v.Took, Votes: d.nested[i]}
+		if v.Outcome != core.Granted && v.Outcome != core.NotAsked {
+			out[i].Err = d.errs[i]
+		}
+	}
+	return out
+}

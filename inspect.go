@@ -1,0 +1,235 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// Verdict is what the stores together say of a key.
+type Verdict uint8
+
+// The verdicts.
+const (
+	VerdictUnknown Verdict = iota // too few stores answered, or no owner and no absence makes a quorum
+	VerdictFree                   // stores that could not be part of a holder's quorum say that nobody holds it
+	VerdictHeld                   // one owner, or readers, hold a quorum of votes
+)
+
+// String names the verdict in lower case.
+func (v Verdict) String() string { return [...]string{"unknown", "free", "held"}[v] }
+
+// Status is what the stores say of a key. It is old when it arrives: never
+// decide by it whether to enter, that is what Acquire is for.
+type Status struct {
+	Key     string
+	Verdict Verdict
+	Owner   string        // digest of the holder, when held by one
+	Stores  []StoreStatus // one for each server, composites unfolded
+}
+
+// StoreStatus is one store's part.
+type StoreStatus struct {
+	Name  string
+	State State
+	Err   error // why it says nothing; State is then empty
+}
+
+// Inspect reads who holds a key, from every store at once. It returns an error
+// only for an invalid key; stores that do not answer are in the Status.
+func (l *Locker) Inspect(ctx context.Context, key string) (*Status, error) {
+	if err := checkKey(key, l.set.Limits().MaxKey); err != nil {
+		return nil, &OpError{Op: "inspect", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
+	}
+	leaves := l.set.leaves()
+	s := &Status{Key: key, Stores: make([]StoreStatus, len(leaves))}
+	l.each(ctx, leaves, func(ctx context.Context, i int, m Store) {
+		s.Stores[i].Name = m.Name()
+		who, ok := As[Inspector](m)
+		if !ok {
+			s.Stores[i].Err = fmt.Errorf("%w: store %q cannot be inspected", ErrUnsupported, m.Name())
+			return
+		}
+		s.Stores[i].State, s.Stores[i].Err = who.Inspect(ctx, l.request(key))
+	})
+	next := 0
+	sight := look(l.set, s.Stores, &next)
+	switch {
+	case sight.free:
+		s.Verdict = VerdictFree
+	case sight.owner != "":
+		s.Verdict, s.Owner = VerdictHeld, sight.owner
+	}
+	return s, nil
+}
+
+// each calls fn for every store at once, each under the call limit, and waits.
+func (l *Locker) each(ctx context.Context, stores []Store, fn func(ctx context.Context, i int, m Store)) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit(l.def.ttl, 1))
+	defer cancel()
+	var wait sync.WaitGroup
+	for i, m := range stores {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			fn(ctx, i, m)
+		}()
+	}
+	wait.Wait()
+}
+
+// request is one that reads: it belongs to no owner.
+func (l *Locker) request(key string) Request {
+	return Request{Key: key, MaxTTL: l.def.maxTTL, Set: l.print, Limit: callLimit(l.def.ttl, 1)}
+}
+
+// view is what one store, or a composite of them, says of a key.
+type view struct {
+	free  bool
+	owner string
+}
+
+// look reads a tree of stores against its strategies, taking the leaves' states
+// in order.
+func look(set *CombinedStore, states []StoreStatus, next *int) view {
+	var free core.Set
+	votes := map[string]core.Set{}
+	for i, m := range set.members {
+		var v view
+		if inner, ok := As[*CombinedStore](m); ok {
+			v = look(inner, states, next)
+		} else {
+			v = lookAt(states[*next])
+			*next++
+		}
+		if v.free {
+			free = free.With(i)
+		}
+		if v.owner != "" {
+			votes[v.owner] = votes[v.owner].With(i)
+		}
+	}
+	out := view{free: set.rule.Met(free)}
+	for owner, set0 := range votes {
+		if set.rule.Met(set0) {
+			out.owner = owner // at most one: quorums intersect
+		}
+	}
+	return out
+}
+
+// readers is the owner of votes that are shared.
+const readers = "readers"
+
+func lookAt(s StoreStatus) view {
+	switch {
+	case s.Err != nil || s.State.Quarantine && len(s.State.Holders) == 0:
+		return view{} // it does not know
+	case len(s.State.Holders) == 0:
+		return view{free: true}
+	case s.State.Holders[0].Mode == Shared:
+		return view{owner: readers}
+	}
+	return view{owner: s.State.Holders[0].Owner}
+}
+
+// Check asks every store whether it answers and who it is. It returns an error
+// that matches [ErrNoQuorum] when those that answer and vote do not satisfy the
+// strategy, and names two members that are one server.
+func (l *Locker) Check(ctx context.Context) error {
+	leaves := l.set.leaves()
+	votes := make([]Vote, len(leaves))
+	servers := make([]string, len(leaves))
+	l.each(ctx, leaves, func(ctx context.Context, i int, m Store) {
+		begin := time.Now()
+		a, _, err := readStep(ctx, m, l.request(""))
+		votes[i] = Vote{Store: m.Name(), Outcome: Outcome(a.Outcome), Err: err, Took: time.Since(begin)}
+		servers[i] = a.Server
+		if a.Step.Quarantine != "" {
+			refused := &RefusedError{Outcome: OutcomeQuarantined, Left: a.Left}
+			votes[i].Outcome, votes[i].Err = OutcomeQuarantined, refused
+		}
+	})
+	for i := range leaves {
+		for j := range i {
+			if servers[i] != "" && servers[i] == servers[j] {
+				votes[i].Outcome = OutcomeTwin
+				votes[i].Err = &RefusedError{Outcome: OutcomeTwin, Reason: twinError(leaves[i].Name(), leaves[j].Name()).Error()}
+			}
+		}
+	}
+	next := 0
+	if met(l.set, votes, &next) {
+		for _, v := range votes {
+			if v.Outcome == OutcomeTwin {
+				return &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes, reasons: []error{ErrInvalidOption}}
+			}
+		}
+		return nil
+	}
+	return &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes, reasons: []error{ErrNoQuorum}}
+}
+
+// met reports whether the leaves' votes satisfy a tree of strategies.
+func met(set *CombinedStore, votes []Vote, next *int) bool {
+	var have core.Set
+	for i, m := range set.members {
+		ok := false
+		if inner, composite := As[*CombinedStore](m); composite {
+			ok = met(inner, votes, next)
+		} else {
+			ok = votes[*next].Outcome == OutcomeGranted
+			*next++
+		}
+		if ok {
+			have = have.With(i)
+		}
+	}
+	return set.rule.Met(have)
+}
+
+// Init declares stores new: nothing was ever held in them by this set, so the
+// quarantine of those named ends now instead of after MaxTTL; without names,
+// of all. Used on a store that did forget a held lock it lets a second holder
+// in. Stores that vote already are left alone.
+func (l *Locker) Init(ctx context.Context, stores ...string) error {
+	wanted := map[string]bool{}
+	for _, name := range stores {
+		wanted[name] = true
+	}
+	leaves := l.set.leaves()
+	errs := make([]error, len(leaves))
+	l.each(ctx, leaves, func(ctx context.Context, i int, m Store) {
+		if len(stores) > 0 && !wanted[m.Name()] {
+			return
+		}
+		errs[i] = l.initStore(ctx, m)
+	})
+	for i, m := range leaves {
+		delete(wanted, m.Name())
+		if errs[i] != nil {
+			errs[i] = fmt.Errorf("quorum: init of store %q: %w", m.Name(), errs[i])
+		}
+	}
+	for name := range wanted {
+		errs = append(errs, fmt.Errorf("%w: Init of %q, which is none of the stores", ErrInvalidOption, name))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Locker) initStore(ctx context.Context, m Store) error {
+	high, ok := As[HighWater](m)
+	if !ok {
+		return nil // it never forgets, so it votes
+	}
+	r := l.request("")
+	step, err := high.ReadStep(ctx, r)
+	if err != nil || step.Quarantine == "" {
+		return err
+	}
+	return high.Raise(ctx, r, Raise{Quarantine: step.Quarantine, Step: step.Step, Fresh: true})
+}

@@ -1,0 +1,342 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// Lease is a held lock. Its methods are safe for concurrent use. It is renewed
+// in the background until it is released or lost; [Lease.Context] ends then.
+type Lease struct {
+	locker *Locker
+	d      *driver
+	m      *core.Lease // under d.mu
+	set    settings
+	key    string
+	outer  *Lease // the lease in whose context this one was taken
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	decided chan struct{} // closed when Acquire has its answer
+	won     bool          // under d.mu, as all below
+	failure error
+	token   int64
+	held    time.Duration
+	started clock.Instant
+	cause   error // why it is over
+	closing error // set when the locker closes it
+	waits   map[uint32]chan error
+	serial  uint32
+	release *release
+	news    []Event
+
+	until atomic.Int64 // end of validity; in the past once it is over
+}
+
+// release is one attempt at giving back, which several callers may share.
+type release struct {
+	done chan struct{}
+	err  error
+}
+
+// Key returns the key that is locked.
+func (l *Lease) Key() string { return l.key }
+
+// Token returns the fencing token: larger than that of every exclusive
+// acquisition of the key that was complete before this one began. It is the
+// same as long as the lease lives and after, so that a resource that compares
+// tokens refuses a holder that does not know yet that it has lost.
+func (l *Lease) Token() int64 { return l.token }
+
+// Context returns a context that ends when the lease is lost or released;
+// [context.Cause] then says why: a [*LostError], or [ErrReleased]. It carries
+// the values of the context given to Acquire, and not its end.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// Remaining returns for how long the holder may still believe that it holds
+// the lock: TTL, minus the time since the last confirmed request left, minus
+// drift. It does no I/O, and is 0 once the lease is lost or released.
+func (l *Lease) Remaining() time.Duration {
+	left := clock.Instant(l.until.Load()).Sub(l.d.clock.Now())
+	return max(left, 0)
+}
+
+// Err returns nil while the lease is held, by the local clock and without I/O,
+// and otherwise a [*LostError] or [ErrReleased].
+func (l *Lease) Err() error {
+	if l.Remaining() > 0 {
+		return nil
+	}
+	// A process that was stopped finds out here, before its timers run.
+	l.d.wake()
+	l.d.mu.Lock()
+	defer l.d.mu.Unlock()
+	return l.cause
+}
+
+// Votes says what each store answered last: in the acquisition, in the last
+// round of renewal, or in the release.
+func (l *Lease) Votes() []Vote {
+	l.d.mu.Lock()
+	defer l.d.mu.Unlock()
+	return l.d.votes(l.m.Quorum().View)
+}
+
+// Extend makes the lease last ttl from now, and renewals last as long. It
+// never shortens: a shorter time changes nothing. It returns [ErrNoQuorum] when
+// too few stores confirmed, and the lease is then held until its old end; a
+// [*LostError] when a quorum can no longer be made; ErrReleased after a
+// release; ErrInvalidTTL for a ttl out of range. An ended ctx ends the wait for
+// the answer, not the extension.
+func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
+	if err := l.locker.checkTTL(ttl); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return &OpError{Op: "extend", Key: l.key, Need: l.d.set.rule.Need(), reasons: []error{err}}
+	}
+	answer := make(chan error, 1)
+	l.d.do(func(now clock.Instant) {
+		if l.cause != nil {
+			answer <- l.cause
+			return
+		}
+		l.serial++
+		l.waits[l.serial] = answer
+		l.m.Extend(now, l.serial, ttl)
+	})
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return &OpError{Op: "extend", Key: l.key, Need: l.d.set.rule.Need(), reasons: []error{ctx.Err()}}
+	}
+}
+
+// Release gives the lock back. The lease is over, and its context has ended,
+// before the first store is told. ctx gives values only: Release also works
+// with one that has ended. It returns when every store has answered or failed
+// once: nil when those that answered satisfy the strategy, and otherwise
+// [ErrNoQuorum], while the Locker goes on trying until its ReleaseLimit; a
+// store that stays away frees itself at the TTL. Called again it returns nil
+// without asking anybody, or tries again after a failure. After a loss it
+// still tells the stores, and returns the [*LostError].
+func (l *Lease) Release(ctx context.Context) error {
+	l.d.mu.Lock()
+	r := l.release
+	mine := r == nil
+	if !mine {
+		select {
+		case <-r.done:
+			mine = r.err != nil && errors.Is(r.err, ErrNoQuorum)
+		default:
+		}
+	}
+	if !mine {
+		l.d.mu.Unlock()
+		<-r.done // bounded by the call limits of the one who is at it
+		return r.err
+	}
+	r = &release{done: make(chan struct{})}
+	l.release = r
+	l.d.base = context.WithoutCancel(ctx)
+	l.d.mu.Unlock()
+	l.d.wake() // an end that has passed unnoticed comes first
+	l.end(ErrReleased)
+	l.locker.watch(l)
+	l.d.do(func(now clock.Instant) { l.m.Release(now) })
+	<-r.done
+	return r.err
+}
+
+// end makes the lease over for its holder. The first cause stands.
+func (l *Lease) end(cause error) {
+	l.d.mu.Lock()
+	if l.cause == nil {
+		l.cause = cause
+	}
+	l.until.Store(int64(-core.Never))
+	cause = l.cause
+	l.d.mu.Unlock()
+	l.cancel(cause)
+}
+
+// settled takes the machine's notices, under d.mu, and returns what to do once
+// it is free.
+func (l *Lease) settled(now clock.Instant) func() {
+	notices := l.m.Notices()
+	for _, n := range notices {
+		l.take(now, n)
+	}
+	if l.cause == nil {
+		l.until.Store(int64(l.m.Until()))
+	} else {
+		l.until.Store(int64(-core.Never))
+	}
+	quiet := l.m.Quiet()
+	if len(notices) == 0 && !quiet {
+		return nil
+	}
+	news, cause := l.news, l.cause
+	l.news = nil
+	return func() {
+		if cause != nil {
+			l.cancel(cause)
+		}
+		for _, e := range news {
+			l.set.observe(e)
+		}
+		if quiet {
+			l.locker.forget(l)
+		}
+	}
+}
+
+// take turns one notice into its consequence.
+func (l *Lease) take(now clock.Instant, n core.Notice) {
+	q := l.m.Quorum()
+	switch n.Kind {
+	case core.NoticeAcquired:
+		l.won, l.token = true, q.Token()
+		l.held = now.Sub(l.started)
+		l.tell(Event{Kind: EventAcquired, Took: l.held})
+		l.started = now
+		close(l.decided)
+	case core.NoticeFailed:
+		l.failure = l.why(now, n)
+		l.cause = l.failure
+		l.tell(Event{Kind: EventFailed, Took: now.Sub(l.started), Err: l.failure})
+		close(l.decided)
+	case core.NoticeStill:
+		l.tellWaiting(now, n)
+	case core.NoticeRenewed:
+		l.tell(Event{Kind: EventRenewed})
+	case core.NoticeRenewFailed:
+		l.tell(Event{Kind: EventRenewFailed, Err: l.opError("extend", ErrNoQuorum), Left: q.Until().Sub(now)})
+	case core.NoticeExpiring:
+		l.tell(Event{Kind: EventExpiring, Left: q.Until().Sub(now)})
+	case core.NoticeExtended:
+		l.answer(n)
+	case core.NoticeLost:
+		lost := &LostError{Key: l.key, Token: l.token, Reason: LossReason(n.Reason)}
+		if l.cause == nil {
+			l.cause = lost
+		}
+		l.tell(Event{Kind: EventLost, Took: now.Sub(l.started), Err: lost})
+	case core.NoticeReleased:
+		l.released(now, n.OK)
+	}
+}
+
+func (l *Lease) answer(n core.Notice) {
+	wait := l.waits[n.Serial]
+	delete(l.waits, n.Serial)
+	switch {
+	case wait == nil:
+	case n.OK:
+		wait <- nil
+	case l.cause != nil:
+		wait <- l.cause
+	case l.m.Stage() == core.Gone:
+		// The machine tells extensions before the loss itself.
+		wait <- &LostError{Key: l.key, Token: l.token, Reason: LossReason(l.m.Reason())}
+	default:
+		wait <- l.opError("extend", ErrNoQuorum)
+	}
+}
+
+func (l *Lease) released(now clock.Instant, ok bool) {
+	r := l.release
+	if r == nil {
+		r = &release{done: make(chan struct{})} // the locker closed it
+		l.release = r
+	}
+	lost := (*LostError)(nil)
+	switch {
+	case !ok:
+		r.err = l.opError("release", ErrNoQuorum)
+		if errors.As(l.cause, &lost) {
+			r.err = errors.Join(lost, r.err)
+		}
+	case errors.As(l.cause, &lost):
+		r.err = lost
+	}
+	l.tell(Event{Kind: EventReleased, Took: now.Sub(l.started), Err: r.err})
+	close(r.done)
+}
+
+// why is the error of an Acquire that failed.
+func (l *Lease) why(now clock.Instant, n core.Notice) error {
+	e := l.opError("acquire", ErrNoQuorum)
+	switch n.Failure {
+	case core.ByHeld:
+		e.reasons[0] = ErrHeld
+	case core.ByMismatch:
+		e.reasons[0] = ErrMismatch
+	case core.ByExpired:
+		e.reasons[0] = ErrExpired
+	}
+	switch n.End {
+	case core.EndWait:
+		e.reasons = append(e.reasons, fmt.Errorf("gave up after waiting %v: %w", l.set.wait, context.DeadlineExceeded))
+	case core.EndCancelled:
+		e.reasons = append(e.reasons, l.closing)
+	case core.EndClosed:
+		e.reasons = []error{ErrClosed}
+	}
+	e.Took, e.Tries = now.Sub(l.started), int(l.m.Quorum().Attempt())
+	return e
+}
+
+func (l *Lease) opError(op string, sentinel error) *OpError {
+	return &OpError{
+		Op: op, Key: l.key, Need: l.d.set.rule.Need(), Votes: l.d.votes(l.m.Quorum().View), reasons: []error{sentinel},
+	}
+}
+
+func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
+	e := Event{Kind: EventWaiting, Took: now.Sub(l.started), Err: ErrNoQuorum}
+	if n.Failure == core.ByHeld {
+		e.Err = ErrHeld
+	}
+	for _, err := range l.d.errs {
+		if refused := (*RefusedError)(nil); refusedAs(err, &refused) && refused.Outcome == OutcomeContended {
+			e.Label, e.Left = refused.Label, refused.Left
+		}
+	}
+	l.tell(e)
+}
+
+// tell keeps an event until mu is free. Without an observer it costs nothing.
+func (l *Lease) tell(e Event) {
+	if l.set.observe == nil {
+		return
+	}
+	e.Key, e.Token = l.key, l.token
+	switch e.Kind {
+	case EventAcquired, EventFailed, EventRenewFailed, EventWaiting:
+		e.Votes = l.d.votes(l.m.Quorum().View)
+	}
+	l.news = append(l.news, e)
+}
+
+type leaseKey struct{}
+
+// Held returns nil when ctx comes from a lease on key, of any Locker, that is
+// still held, and otherwise an error: [ErrNotHeld] when there is no such
+// lease, or what [Lease.Err] says. It does no I/O.
+func Held(ctx context.Context, key string) error {
+	l, _ := ctx.Value(leaseKey{}).(*Lease)
+	for ; l != nil; l = l.outer {
+		if l.key == key {
+			return l.Err()
+		}
+	}
+	return fmt.Errorf("%w: the context comes from no lease on %q", ErrNotHeld, key)
+}

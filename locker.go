@@ -1,0 +1,284 @@
+package quorum
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// Locker takes locks in one store or set of stores. It is safe for concurrent
+// use; a program usually has one. Close it before the program ends: only then
+// are roll-backs finished and held locks given back.
+type Locker struct {
+	set     *CombinedStore
+	def     settings
+	print   Fingerprint
+	who     string // host, process and start, for labels
+	keeper  *keeper
+	reports *reports
+
+	mu     sync.Mutex
+	closed bool
+	live   map[*Lease]struct{} // whatever still sends or holds
+	idle   chan struct{}       // closed once closed is set and live is empty
+}
+
+// New returns a Locker for a store, or a set of them that [Combine] or [Open]
+// made; a lone store is a set of one. It fails on every setting that can be
+// known to be wrong, and does no I/O.
+func New(s Store, options ...Option) (*Locker, error) {
+	if s == nil {
+		return nil, fmt.Errorf("%w: New without a store", ErrInvalidOption)
+	}
+	set, ok := s.(*CombinedStore)
+	if !ok {
+		var err error
+		if set, err = Combine(Consensus(), s); err != nil {
+			return nil, err
+		}
+	}
+	def, err := defaults().with(options, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := def.check(set); err != nil {
+		return nil, err
+	}
+	l := &Locker{
+		set: set, def: def, print: set.fingerprint(def.maxTTL), who: whoami(),
+		live: map[*Lease]struct{}{}, idle: make(chan struct{}), reports: newReports(def.observe, len(set.members)),
+	}
+	l.keeper = newKeeper(l)
+	return l, nil
+}
+
+// Acquire takes the lock on key and keeps trying while somebody else has it or
+// too few stores answer, until ctx or [Wait] ends. ctx bounds the wait only:
+// the lease outlives it. Exactly one of lease and error is nil.
+//
+// The error matches [ErrHeld] when somebody else has the lock and
+// [ErrNoQuorum] when too few stores answered, together with ctx's error when
+// the wait was ended by it ([context.DeadlineExceeded] by Wait);
+// [ErrMismatch], [ErrExpired], [ErrClosed] or [ErrInvalidKey] end it at once.
+// Whatever a failed acquisition left in the stores is taken back.
+//
+// Every Acquire is its own holder, also within one process: taking a key again
+// while holding it waits, and then fails with ErrHeld.
+func (l *Locker) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	s, err := l.def.with(options, true)
+	if err == nil && len(options) > 0 {
+		err = s.check(l.set)
+	}
+	if err == nil {
+		err = checkKey(key, l.set.Limits().MaxKey)
+	}
+	if err != nil {
+		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
+	}
+	if err := ctx.Err(); err != nil { // an ended context asks no store
+		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{ErrNoQuorum, err}}
+	}
+	return l.acquire(ctx, key, s)
+}
+
+// TryAcquire is Acquire with a single attempt: each store is asked at most
+// once, and contention returns [ErrHeld] at once. It never returns nil, nil.
+func (l *Locker) TryAcquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	return l.Acquire(ctx, key, append(slices.Clone(options), Wait(0))...)
+}
+
+func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, error) {
+	lease, err := l.lease(ctx, key, s)
+	if err != nil {
+		return nil, err
+	}
+	lease.d.do(func(now clock.Instant) {
+		lease.started = now
+		lease.m.Start(now)
+	})
+	select {
+	case <-lease.decided:
+	case <-ctx.Done():
+		lease.d.do(func(now clock.Instant) {
+			lease.closing = ctx.Err()
+			lease.m.Cancel(now, core.EndCancelled)
+		})
+		<-lease.decided // the machine bounds this
+	}
+	lease.d.mu.Lock()
+	won, failure := lease.won, lease.failure
+	lease.d.mu.Unlock()
+	if !won {
+		return nil, failure
+	}
+	return lease, nil
+}
+
+// lease makes a lease that has asked nothing yet.
+func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, error) {
+	var random [24]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, fmt.Errorf("quorum: no random bits for an owner: %w", err)
+	}
+	n := len(l.set.members)
+	cfg := core.LeaseConfig{
+		Config: core.Config{
+			Rule: l.set.rule, Ask: l.set.askOrder(key), Within: s.ttl,
+			CallLimit: s.callLimit, ReleaseLimit: s.releaseLimit,
+			DriftPPM: int64(s.driftRate * 1e6), DriftFixed: s.driftFixed, Doubles: l.set.doubles(),
+			Request: core.Request{
+				Key: key, Mode: core.Mode(s.mode), Order: core.Order(s.order), TTL: s.ttl, MaxTTL: s.maxTTL,
+				Set: uint64(l.print), Label: l.label(s.label), Owner: core.Owner{ID: core.ID(random[:16])},
+			},
+		},
+		FailOnOutage: s.failOnOutage, Wait: s.wait, BackoffMin: s.backoffMin, BackoffMax: s.backoffMax,
+		Expiring: s.expiring, MaxHold: s.maxHold, Seed: binary.BigEndian.Uint64(random[16:]),
+	}
+	if cfg.CallLimit == 0 {
+		cfg.CallLimit = callLimit(s.ttl, n)
+	}
+	if cfg.RenewEvery = s.renewEvery; cfg.RenewEvery == 0 {
+		cfg.RenewEvery = s.ttl / 3
+	}
+	if s.noRenew {
+		cfg.RenewEvery = 0
+	}
+	lease := &Lease{
+		locker: l, key: key, set: s, m: core.NewLease(cfg),
+		decided: make(chan struct{}), waits: map[uint32]chan error{},
+	}
+	lease.outer, _ = ctx.Value(leaseKey{}).(*Lease)
+	lease.until.Store(int64(-core.Never))
+	values := context.WithValue(context.WithoutCancel(ctx), leaseKey{}, lease)
+	lease.ctx, lease.cancel = context.WithCancelCause(values)
+	lease.d = newDriver(ctx, l.set, s.clock, lease.m)
+	lease.d.settled, lease.d.met = lease.settled, l.met
+	if !l.watch(lease) {
+		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
+	}
+	l.keeper.sweep()
+	return lease, nil
+}
+
+// Do takes the lock, calls fn and gives the lock back. It is the one call that
+// joins the two contexts: the one fn gets ends with ctx and with the lease. fn
+// is called only while the lock is held; its panic goes on after the release,
+// and so does runtime.Goexit. The lock is given back only after fn returned,
+// also when fn ignores its context. The errors of fn, of a loss meanwhile and
+// of the release are joined.
+func (l *Locker) Do(ctx context.Context, key string, fn func(context.Context, *Lease) error, options ...Option) (err error) {
+	lease, err := l.Acquire(ctx, key, options...)
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancelCause(lease.Context())
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer func() {
+		stop()
+		cancel(nil)
+		// Not recovered: the panic goes on with the stack it has.
+		err = errors.Join(err, lease.Release(ctx))
+	}()
+	return fn(inner, lease)
+}
+
+// met hears what every store answered.
+func (l *Locker) met(store int, _ time.Duration, err error, nested []Vote) {
+	l.reports.store(l.def.clock.Now(), store, l.set.members[store], err)
+	l.keeper.met(l.set, store, err, nested)
+}
+
+// watch keeps a lease until forget. It reports false when the Locker is closed
+// and the lease is new.
+func (l *Locker) watch(lease *Lease) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.live[lease] = struct{}{}
+	return true
+}
+
+func (l *Locker) forget(lease *Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.live, lease)
+	if l.closed && len(l.live) == 0 {
+		l.closeIdle()
+	}
+}
+
+func (l *Locker) closeIdle() {
+	select {
+	case <-l.idle:
+	default:
+		close(l.idle)
+	}
+}
+
+// Close ends the Locker: whoever waits gets [ErrClosed], leases that are held
+// are lost to their holders with reason closed and given back, roll-backs are
+// finished, and what [Open] made is closed. It returns when that is done or ctx
+// ends, and then names the locks that could not be given back; they free
+// themselves at their TTL. Closed once, it stays closed; Close again waits for
+// the same end.
+func (l *Locker) Close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	var leases []*Lease
+	for lease := range l.live {
+		leases = append(leases, lease)
+	}
+	if len(leases) == 0 {
+		l.closeIdle()
+	}
+	l.mu.Unlock()
+	slices.SortFunc(leases, func(a, b *Lease) int { return strings.Compare(a.key, b.key) })
+	for _, lease := range leases {
+		lease.shut()
+	}
+	var errs []error
+	select {
+	case <-l.idle:
+	case <-ctx.Done():
+		errs = append(errs, ctx.Err())
+	}
+	l.keeper.close()
+	for _, lease := range leases {
+		errs = append(errs, lease.leftBehind())
+	}
+	for _, c := range l.set.owned {
+		if err := c.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("quorum: closing a store: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// shut ends a lease for its locker's close.
+func (l *Lease) shut() {
+	l.d.do(func(now clock.Instant) {
+		l.m.Cancel(now, core.EndClosed)
+		l.m.Shut(now)
+	})
+}
+
+// leftBehind says whether the lock may still stand in a store.
+func (l *Lease) leftBehind() error {
+	l.d.mu.Lock()
+	defer l.d.mu.Unlock()
+	if _, _, quiet := l.m.Quorum().Releases(); quiet && l.m.Quorum().Leftovers() == 0 {
+		return nil
+	}
+	return l.opError("close", ErrNoQuorum)
+}

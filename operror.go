@@ -1,0 +1,151 @@
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// OpError is why an operation on a key failed. It matches the sentinel that
+// says what it came to, the context's error if that ended the wait, and every
+// store's own error.
+type OpError struct {
+	Op      string // "acquire", "extend", "release", "init", "check" or "close"
+	Key     string // empty where the operation concerns no key
+	Need    int    // votes of the smallest quorum
+	Votes   []Vote // one for each store; empty when none was asked
+	Tries   int    // attempts made
+	Took    time.Duration
+	reasons []error // sentinel first
+}
+
+// maxErrorText bounds the text of an OpError, in bytes: one line of a log.
+const maxErrorText = 300
+
+// Error says in one line of at most 300 bytes what was attempted on which key,
+// what it came to, and what each store answered.
+func (e *OpError) Error() string {
+	text := "quorum: " + e.Op
+	if e.Key != "" {
+		key := e.Key
+		if len(key) > 64 {
+			key = key[:61] + "..."
+		}
+		text += fmt.Sprintf(" %q", key)
+	}
+	for i, r := range e.reasons {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		text += sep + strings.TrimPrefix(r.Error(), "quorum: ")
+	}
+	if len(e.Votes) > 0 {
+		text += fmt.Sprintf(" (%d of %d needed: %s)", granted(e.Votes), e.Need, voteText(e.Votes))
+	}
+	text = strings.ToValidUTF8(strings.NewReplacer("\n", " ", "\r", " ").Replace(text), "?")
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText-3], "") + "..."
+	}
+	return text
+}
+
+// Unwrap returns the sentinel, the context's error and the stores' errors.
+func (e *OpError) Unwrap() []error {
+	return append(e.reasons[:len(e.reasons):len(e.reasons)], voteErrors(e.Votes)...)
+}
+
+// LossReason says why a lease was lost.
+type LossReason uint8
+
+// The reasons.
+const (
+	LostExpired   = LossReason(core.LostExpired)   // no renewal reached enough stores in time
+	LostTakenOver = LossReason(core.LostTakenOver) // stores say that another owner holds it
+	LostQuorum    = LossReason(core.LostQuorum)    // too many stores have lost the vote
+	LostMaxHold   = LossReason(core.LostMaxHold)   // MaxHold is over
+	LostForced    = LossReason(core.LostForced)    // removed by force
+	LostClosed    = LossReason(core.LostClosed)    // the Locker was closed
+)
+
+// String names the reason in lower case.
+func (r LossReason) String() string {
+	return [...]string{"not lost", "expired", "taken over", "quorum lost", "max hold", "forced", "closed"}[r]
+}
+
+// LostError says why a lease is over although nobody released it. It matches
+// [ErrLost].
+type LostError struct {
+	Key    string
+	Token  int64
+	Reason LossReason
+}
+
+// Error names the key, the token and the reason.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("quorum: lease on %q with token %d lost: %s", e.Key, e.Token, e.Reason)
+}
+
+// Unwrap returns [ErrLost].
+func (e *LostError) Unwrap() error { return ErrLost }
+
+func granted(votes []Vote) int {
+	n := 0
+	for _, v := range votes {
+		if v.Outcome == OutcomeGranted {
+			n++
+		}
+	}
+	return n
+}
+
+// voteText lists what each store answered, each with its share of the line.
+func voteText(votes []Vote) string {
+	share := max(200/max(len(votes), 1), 16)
+	parts := make([]string, len(votes))
+	for i, v := range votes {
+		parts[i] = v.Store + " " + v.Outcome.String()
+		if v.Err != nil {
+			if text := v.Err.Error(); strings.HasPrefix(text, v.Outcome.String()) {
+				parts[i] = v.Store + " " + text
+			} else {
+				parts[i] += ": " + text
+			}
+		}
+		if len(parts[i]) > share {
+			parts[i] = parts[i][:share-2] + ".."
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func voteErrors(votes []Vote) []error {
+	var out []error
+	for _, v := range votes {
+		if v.Err != nil {
+			out = append(out, storeError{v.Err})
+		}
+	}
+	return out
+}
+
+// storeError is what one store said, as part of an operation's error. It
+// matches everything that the store's error does but the sentinels of this
+// package: those speak for the operation, and one contended store does not
+// make an outage contention.
+type storeError struct{ err error }
+
+func (e storeError) Error() string { return e.err.Error() }
+
+func (e storeError) As(target any) bool { return errors.As(e.err, target) }
+
+func (e storeError) Is(target error) bool {
+	switch target {
+	case ErrHeld, ErrNotHeld, ErrMismatch, ErrNoQuorum, ErrExpired, ErrLost:
+		return false
+	}
+	return errors.Is(e.err, target)
+}

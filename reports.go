@@ -1,0 +1,76 @@
+package quorum
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+)
+
+// reportAgain is how long a failing store is not reported again, so that an
+// outage fills no log.
+const reportAgain = 10 * time.Second
+
+// reports tells the observer what concerns stores rather than locks: the first
+// failure of a store, then one in a while as long as it fails.
+type reports struct {
+	observe func(Event)
+
+	mu      sync.Mutex
+	last    []clock.Instant // when a failure was told; 0 is that the store works
+	advised []bool
+}
+
+func newReports(observe func(Event), n int) *reports {
+	return &reports{observe: observe, last: make([]clock.Instant, n), advised: make([]bool, n)}
+}
+
+func (r *reports) tell(e Event) {
+	if r.observe != nil {
+		r.observe(e)
+	}
+}
+
+// store hears the answer of one store.
+func (r *reports) store(now clock.Instant, i int, s Store, err error) {
+	if r.observe == nil {
+		return
+	}
+	name := s.Name()
+	kind := EventStoreFailed
+	switch OutcomeOf(err) {
+	case OutcomeTwin:
+		kind = EventTwin
+	case OutcomeUnknown, OutcomeUndelivered, OutcomeMismatch:
+	default:
+		r.advise(i, s)
+		return
+	}
+	r.mu.Lock()
+	due := r.last[i] == 0 || now.Sub(r.last[i]) >= reportAgain
+	if due {
+		r.last[i] = max(now, 1)
+	}
+	r.mu.Unlock()
+	if due {
+		r.observe(Event{Kind: kind, Store: name, Err: err})
+	}
+}
+
+// advise hears that a store works, and tells its advice the first time.
+func (r *reports) advise(i int, s Store) {
+	r.mu.Lock()
+	r.last[i] = 0
+	first := !r.advised[i]
+	r.advised[i] = true
+	r.mu.Unlock()
+	if !first {
+		return
+	}
+	if who, ok := As[Adviser](s); ok {
+		for _, text := range who.Advice() {
+			r.observe(Event{Kind: EventAdvice, Store: s.Name(), Err: errors.New(text)})
+		}
+	}
+}
