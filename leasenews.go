@@ -1,0 +1,169 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// settled takes the machine's notices, under d.mu, and returns what to do once
+// it is free.
+func (l *Lease) settled(now clock.Instant) func() {
+	notices := l.m.Notices()
+	for _, n := range notices {
+		l.take(now, n)
+	}
+	if l.cause == nil {
+		l.until.Store(int64(l.m.Until()))
+	} else {
+		l.until.Store(int64(-core.Never))
+	}
+	quiet := l.m.Quiet()
+	if len(notices) == 0 && !quiet {
+		return nil
+	}
+	news, cause := l.news, l.cause
+	l.news = nil
+	return func() {
+		if cause != nil {
+			l.cancel(cause)
+		}
+		for _, e := range news {
+			l.set.observe(e)
+		}
+		if quiet {
+			l.locker.forget(l)
+		}
+	}
+}
+
+// take turns one notice into its consequence.
+func (l *Lease) take(now clock.Instant, n core.Notice) {
+	q := l.m.Quorum()
+	switch n.Kind {
+	case core.NoticeAcquired:
+		l.won, l.token = true, q.Token()
+		l.held = now.Sub(l.started)
+		l.tell(Event{Kind: EventAcquired, Took: l.held})
+		l.started = now
+		close(l.decided)
+	case core.NoticeFailed:
+		l.failure = l.why(now, n)
+		l.cause = l.failure
+		l.tell(Event{Kind: EventFailed, Took: now.Sub(l.started), Err: l.failure})
+		close(l.decided)
+	case core.NoticeStill:
+		l.tellWaiting(now, n)
+	case core.NoticeRenewed:
+		l.tell(Event{Kind: EventRenewed})
+	case core.NoticeRenewFailed:
+		l.tell(Event{Kind: EventRenewFailed, Err: l.opError("extend", ErrNoQuorum), Left: q.Until().Sub(now)})
+	case core.NoticeExpiring:
+		l.tell(Event{Kind: EventExpiring, Left: q.Until().Sub(now)})
+	case core.NoticeExtended:
+		l.answer(n)
+	case core.NoticeLost:
+		lost := &LostError{Key: l.key, Token: l.token, Reason: LossReason(n.Reason)}
+		if l.cause == nil {
+			l.cause = lost
+		}
+		l.tell(Event{Kind: EventLost, Took: now.Sub(l.started), Err: lost})
+	case core.NoticeReleased:
+		l.released(now, n.OK)
+	}
+}
+
+func (l *Lease) answer(n core.Notice) {
+	wait := l.waits[n.Serial]
+	delete(l.waits, n.Serial)
+	switch {
+	case wait == nil:
+	case n.OK:
+		wait <- nil
+	case l.cause != nil:
+		wait <- l.cause
+	case l.m.Stage() == core.Gone:
+		// The machine tells extensions before the loss itself.
+		wait <- &LostError{Key: l.key, Token: l.token, Reason: LossReason(l.m.Reason())}
+	default:
+		wait <- l.opError("extend", ErrNoQuorum)
+	}
+}
+
+func (l *Lease) released(now clock.Instant, ok bool) {
+	r := l.release
+	if r == nil {
+		r = &release{done: make(chan struct{})} // the locker closed it
+		l.release = r
+	}
+	lost := (*LostError)(nil)
+	switch {
+	case !ok:
+		r.err = l.opError("release", ErrNoQuorum)
+		if errors.As(l.cause, &lost) {
+			r.err = errors.Join(lost, r.err)
+		}
+	case errors.As(l.cause, &lost):
+		r.err = lost
+	}
+	l.tell(Event{Kind: EventReleased, Took: now.Sub(l.started), Err: r.err})
+	close(r.done)
+}
+
+// why is the error of an Acquire that failed.
+func (l *Lease) why(now clock.Instant, n core.Notice) error {
+	e := l.opError("acquire", ErrNoQuorum)
+	switch n.Failure {
+	case core.ByHeld:
+		e.reasons[0] = ErrHeld
+	case core.ByMismatch:
+		e.reasons[0] = ErrMismatch
+	case core.ByExpired:
+		e.reasons[0] = ErrExpired
+	}
+	switch n.End {
+	case core.EndWait:
+		e.reasons = append(e.reasons, fmt.Errorf("gave up after waiting %v: %w", l.set.wait, context.DeadlineExceeded))
+	case core.EndCancelled:
+		e.reasons = append(e.reasons, l.closing)
+	case core.EndClosed:
+		e.reasons = []error{ErrClosed}
+	}
+	e.Took, e.Tries = now.Sub(l.started), int(l.m.Quorum().Attempt())
+	return e
+}
+
+func (l *Lease) opError(op string, sentinel error) *OpError {
+	return &OpError{
+		Op: op, Key: l.key, Need: l.d.set.rule.Need(), Votes: l.d.votes(l.m.Quorum().View), reasons: []error{sentinel},
+	}
+}
+
+func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
+	e := Event{Kind: EventWaiting, Took: now.Sub(l.started), Err: ErrNoQuorum}
+	if n.Failure == core.ByHeld {
+		e.Err = ErrHeld
+	}
+	for _, err := range l.d.errs {
+		if refused := (*RefusedError)(nil); refusedAs(err, &refused) && refused.Outcome == OutcomeContended {
+			e.Label, e.Left = refused.Label, refused.Left
+		}
+	}
+	l.tell(e)
+}
+
+// tell keeps an event until mu is free. Without an observer it costs nothing.
+func (l *Lease) tell(e Event) {
+	if l.set.observe == nil {
+		return
+	}
+	e.Key, e.Token = l.key, l.token
+	switch e.Kind {
+	case EventAcquired, EventFailed, EventRenewFailed, EventWaiting:
+		e.Votes = l.d.votes(l.m.Quorum().View)
+	}
+	l.news = append(l.news, e)
+}
