@@ -1,6 +1,11 @@
 package storetest
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorum"
+)
 
 // Names lists the checks of the suite.
 func Names() []string {
@@ -21,4 +26,10 @@ func Examine(t *testing.T, f Factory, name string) (failures []string, skipped s
 	}
 	t.Fatalf("no check is called %q", name)
 	return nil, ""
+}
+
+// NewReference returns the model as a store.
+func NewReference() quorum.Store {
+	_, s := newReference(time.Now())
+	return s
 }
