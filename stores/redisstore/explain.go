@@ -26,13 +26,16 @@ var refusals = []struct{ code, todo string }{
 	{"BUSY", "the server is busy with another script"},
 	{"CLUSTERDOWN", "the server is a node of a Redis Cluster, which this store does not support"},
 	{"MOVED", "the server is a node of a Redis Cluster, which this store does not support"},
-	{"QUORUM", "the script refused the request"},
+	{"RECORD", "another version of this package, or a person, wrote it; use another prefix or server"},
 }
 
 // explain says what an error of the client means, and whether the request
 // provably had no effect. A client that may have sent it twice proves nothing.
 func (s *Store) explain(err error) error {
 	text := err.Error()
+	if why, ok := strings.CutPrefix(text, "INVALID "); ok {
+		return quorum.Undelivered(fmt.Errorf("%w: %s", quorum.ErrInvalidOption, why))
+	}
 	var never bool
 	for _, r := range refusals {
 		if strings.HasPrefix(text, r.code+" ") || strings.Contains(text, ": "+r.code+" ") {

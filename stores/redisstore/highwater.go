@@ -21,7 +21,13 @@ func (s *Store) ReadStep(ctx context.Context, r quorum.Request) (quorum.Step, er
 	if t.word(0) != "step" {
 		return quorum.Step{}, s.refused(t, &r, at)
 	}
-	step := quorum.Step{Step: t.number(1), Base: t.number(2), Over: t.number(4) == 1, Server: at.runID}
+	step := quorum.Step{
+		Step:   t.number(1),
+		Base:   t.number(2),
+		Over:   t.number(4) == 1,
+		Left:   time.Duration(t.number(5)) * time.Microsecond,
+		Server: at.runID,
+	}
 	if end := t.number(3); end > 0 {
 		step.Quarantine = at.runID + "@" + strconv.FormatInt(end, 10)
 	}
@@ -31,7 +37,7 @@ func (s *Store) ReadStep(ctx context.Context, r quorum.Request) (quorum.Step, er
 // Raise implements [quorum.HighWater].
 func (s *Store) Raise(ctx context.Context, r quorum.Request, o quorum.Raise) error {
 	if o.Step < 0 || o.Step >= 1<<27 {
-		return s.invalid("a raise above step %d would use up the tokens", o.Step)
+		return s.unsent(fmt.Errorf("%w: a raise above step %d would use up the tokens", quorum.ErrInvalidOption, o.Step))
 	}
 	how := "quorum"
 	switch {
@@ -45,7 +51,7 @@ func (s *Store) Raise(ctx context.Context, r quorum.Request, o quorum.Raise) err
 	run, end, _ := strings.Cut(o.Quarantine, "@")
 	meant, err := strconv.ParseInt(end, 10, 64)
 	if o.Quarantine != "" && (err != nil || meant <= 0) {
-		return s.invalid("%q is no quarantine of this store", o.Quarantine)
+		return s.unsent(fmt.Errorf("%w: %q is no quarantine of this store", quorum.ErrInvalidOption, o.Quarantine))
 	}
 	reply, at, err := s.evalRecord(ctx, raise, &r, run, meant, o.Step, how)
 	if err != nil {
@@ -59,8 +65,8 @@ func (s *Store) Raise(ctx context.Context, r quorum.Request, o quorum.Raise) err
 
 // Inspect implements [quorum.Inspector].
 func (s *Store) Inspect(ctx context.Context, r quorum.Request) (quorum.State, error) {
-	if r.MaxTTL <= 0 {
-		return quorum.State{}, s.invalid("MaxTTL %v is not positive", r.MaxTTL)
+	if err := s.check(inspect, &r); err != nil {
+		return quorum.State{}, err
 	}
 	reply, at, err := s.eval(ctx, inspect, &r, s.keys(&r))
 	if err != nil {
@@ -95,7 +101,7 @@ func (s *Store) Inspect(ctx context.Context, r quorum.Request) (quorum.State, er
 // evalRecord runs a script that concerns the record alone.
 func (s *Store) evalRecord(ctx context.Context, v verb, r *quorum.Request, args ...any) (any, *scripts, error) {
 	if r.MaxTTL <= 0 {
-		return nil, nil, s.invalid("MaxTTL %v is not positive", r.MaxTTL)
+		return nil, nil, s.unsent(fmt.Errorf("%w: MaxTTL %v is not positive", quorum.ErrInvalidTTL, r.MaxTTL))
 	}
 	reply, at, err := s.eval(ctx, v, r, []string{s.tag + ":record"}, args...)
 	if err != nil {

@@ -101,6 +101,7 @@ func (s *Store) load(ctx context.Context, f family, before *scripts) (*scripts, 
 		}
 		at = write(f, info.runID, s.guard, info.major >= 7)
 		at.history = info.history
+		s.policy.Store(&info.policy)
 		_, err := tx.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, text := range at.text {
 				p.ScriptLoad(ctx, text)
@@ -126,19 +127,24 @@ func (s *Store) load(ctx context.Context, f family, before *scripts) (*scripts, 
 type about struct {
 	runID   string
 	history string // of replication; it changes when a replica is promoted
+	policy  string // of eviction
 	major   int    // version
 }
 
 func ask(ctx context.Context, tx *redis.Tx) (about, error) {
-	var server, replication *redis.StringCmd
+	var server, replication, memory *redis.StringCmd
 	_, err := tx.Pipelined(ctx, func(p redis.Pipeliner) error {
-		server, replication = p.Info(ctx, "server"), p.Info(ctx, "replication")
+		server, replication, memory = p.Info(ctx, "server"), p.Info(ctx, "replication"), p.Info(ctx, "memory")
 		return nil
 	})
 	if err != nil {
 		return about{}, err
 	}
-	a := about{runID: field(server.Val(), "run_id"), history: field(replication.Val(), "master_replid")}
+	a := about{
+		runID:   field(server.Val(), "run_id"),
+		history: field(replication.Val(), "master_replid"),
+		policy:  field(memory.Val(), "maxmemory_policy"),
+	}
 	major, _, _ := strings.Cut(field(server.Val(), "redis_version"), ".")
 	a.major, _ = strconv.Atoi(major) // 0 is an old server: no flags
 	switch {

@@ -65,7 +65,7 @@ func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 		return fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, word)
 	}
 	if e.Reason == "forced" {
-		e.Reason = "forced, by " + e.Label
+		e.Forced, e.Reason = true, "forced, by "+e.Label
 	}
 	if t.err != nil {
 		return fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, t.err)

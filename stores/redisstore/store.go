@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,6 +24,9 @@ type Store struct {
 	guard  bool
 	limits quorum.Limits
 	owned  io.Closer // the client, when Opener made it
+	heeds  bool      // the client watches its context, as far as is known
+
+	policy atomic.Pointer[string] // what the server evicts when its memory is full
 
 	recent   atomic.Pointer[scripts] // the family used last: nearly always the only one
 	loading  chan struct{}           // holds one: who holds it may use families
@@ -33,6 +38,7 @@ var (
 	_ quorum.Store     = (*Store)(nil)
 	_ quorum.HighWater = (*Store)(nil)
 	_ quorum.Inspector = (*Store)(nil)
+	_ quorum.Adviser   = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -48,6 +54,7 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 		return nil, fmt.Errorf("%w: a store needs a name", quorum.ErrInvalidOption)
 	}
 	retries := true // a client of a kind that is not known here may do anything
+	s.heeds = true
 	switch c := client.(type) {
 	case nil:
 		return nil, fmt.Errorf("%w: store %s: the client is nil", quorum.ErrInvalidOption, name)
@@ -55,7 +62,7 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 		return nil, fmt.Errorf("%w: store %s: a %T spreads keys over servers; give each store a server of its own",
 			quorum.ErrUnsupported, name, client)
 	case *redis.Client:
-		retries = c.Options().MaxRetries > 0
+		retries, s.heeds = c.Options().MaxRetries > 0, c.Options().ContextTimeoutEnabled
 	}
 	for _, option := range options {
 		if err := option(s); err != nil {
@@ -74,7 +81,10 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 	return s, nil
 }
 
-const maxKey = 512
+const (
+	maxKey   = 512 // bytes
+	maxLabel = 256 // bytes
+)
 
 // Name implements [quorum.Store].
 func (s *Store) Name() string { return s.name }
@@ -93,20 +103,17 @@ func (s *Store) Close() error {
 
 // Acquire implements [quorum.Store].
 func (s *Store) Acquire(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
-	if err := s.check(&r); err != nil {
+	if err := s.check(acquire, &r); err != nil {
 		return quorum.Grant{}, err
 	}
-	if r.Kind == quorum.KindRepair && r.Floor == 0 {
-		return quorum.Grant{}, s.invalid("a repair of %q without a token", r.Key)
-	}
 	reply, at, err := s.eval(ctx, acquire, &r, s.keys(&r), r.Owner.Hex(), r.Owner.Attempt, micros(r.TTL), r.Floor,
-		kinds[r.Kind], modes[r.Mode], cut(r.Label))
+		kinds[r.Kind], modes[r.Mode], r.Label)
 	return s.grant(&r, reply, at, err)
 }
 
 // Extend implements [quorum.Store].
 func (s *Store) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
-	if err := s.check(&r); err != nil {
+	if err := s.check(extend, &r); err != nil {
 		return quorum.Grant{}, err
 	}
 	reply, at, err := s.eval(ctx, extend, &r, s.keys(&r), r.Owner.Hex(), r.Owner.Attempt, micros(r.TTL), r.Floor)
@@ -115,6 +122,9 @@ func (s *Store) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, err
 
 // Release implements [quorum.Store]. It works in a full memory too.
 func (s *Store) Release(ctx context.Context, r quorum.Request) error {
+	if err := s.check(release, &r); err != nil {
+		return err
+	}
 	var entomb int64
 	if r.Entomb {
 		entomb = max((micros(r.MaxTTL+r.Limit)+999)/1000, 1)
@@ -154,23 +164,36 @@ func (s *Store) keys(r *quorum.Request) []string {
 }
 
 // check refuses what no store could do, before anything is sent.
-func (s *Store) check(r *quorum.Request) error {
+func (s *Store) check(v verb, r *quorum.Request) error {
+	var err error
 	switch {
 	case r.Key == "" || len(r.Key) > maxKey:
-		return quorum.Undelivered(fmt.Errorf("%w: store %s takes keys of 1 to %d bytes, not of %d",
-			quorum.ErrInvalidKey, s.name, maxKey, len(r.Key)))
-	case r.MaxTTL <= 0 || r.TTL <= 0 || r.TTL > r.MaxTTL:
-		return quorum.Undelivered(fmt.Errorf("%w: store %s: TTL %v of %q is not between 0 and MaxTTL %v",
-			quorum.ErrInvalidTTL, s.name, r.TTL, r.Key, r.MaxTTL))
-	case r.Floor < 0 || int(r.Kind) >= len(kinds) || int(r.Mode) >= len(modes):
-		return s.invalid("floor %d, kind %d or mode %d of %q makes no sense", r.Floor, r.Kind, r.Mode, r.Key)
+		err = fmt.Errorf("%w: %d bytes, where 1 to %d are allowed", quorum.ErrInvalidKey, len(r.Key), maxKey)
+	case !utf8.ValidString(r.Key):
+		err = fmt.Errorf("%w: %q is not UTF-8", quorum.ErrInvalidKey, r.Key)
+	case strings.Contains(r.Key, "\x00"):
+		err = fmt.Errorf("%w: %q holds a NUL", quorum.ErrInvalidKey, r.Key)
+	case len(r.Label) > maxLabel:
+		err = fmt.Errorf("%w: a label of %d bytes, where %d are allowed", quorum.ErrInvalidOption, len(r.Label), maxLabel)
+	case v == release:
+		return nil
+	case r.MaxTTL <= 0:
+		err = fmt.Errorf("%w: MaxTTL %v is not positive", quorum.ErrInvalidTTL, r.MaxTTL)
+	case v == inspect:
+		return nil
+	case r.TTL <= 0 || r.TTL > r.MaxTTL:
+		err = fmt.Errorf("%w: %v for key %q does not lie between 0 and MaxTTL, %v", quorum.ErrInvalidTTL, r.TTL, r.Key, r.MaxTTL)
+	case r.Floor < 0 || r.Kind == quorum.KindRepair && r.Floor == 0 && v == acquire:
+		err = fmt.Errorf("%w: %v of key %q to the token %d", quorum.ErrInvalidOption, r.Kind, r.Key, r.Floor)
+	case int(r.Kind) >= len(kinds) || int(r.Mode) >= len(modes):
+		err = fmt.Errorf("%w: kind %d or mode %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode)
+	default:
+		return nil
 	}
-	return nil
+	return s.unsent(err)
 }
 
-func (s *Store) invalid(format string, args ...any) error {
-	return quorum.Undelivered(fmt.Errorf("store %s: "+format, append([]any{s.name}, args...)...))
+// unsent is an error of a request that was not made.
+func (s *Store) unsent(err error) error {
+	return quorum.Undelivered(fmt.Errorf("redis store %s: %w", s.name, err))
 }
-
-// cut keeps labels within what the scripts are meant for.
-func cut(label string) string { return label[:min(len(label), 256)] }

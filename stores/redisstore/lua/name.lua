@@ -114,7 +114,7 @@ local function out_of_reach(least)
 end
 
 local function invalid(why)
-  return done(redis.error_reply('QUORUM ' .. why))
+  return done(redis.error_reply('INVALID ' .. why))
 end
 
 -- refuse says no: how long the holder stays, the counter, the readers, whether

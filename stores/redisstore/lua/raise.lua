@@ -29,7 +29,7 @@ else
   mark = (max(highest, step, periods) + 1) * STEP
 end
 if mark >= LIMIT then
-  return done(redis.error_reply('QUORUM a raise above that step would use up the tokens'))
+  return done(redis.error_reply('INVALID a raise above that step would use up the tokens'))
 end
 base = max(base, mark)
 step, moved, quarantine, changed = floor(base / STEP), now, 0, true

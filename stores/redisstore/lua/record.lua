@@ -27,7 +27,7 @@ local function open(record)
     local version, first, second
     version, run, first, second, at = match(record, '^(%d+) (%S+) (%S+) (%S+) ()')
     if version ~= '1' then
-      return redis.error_reply('QUORUM the record on this server has a format that this client does not know')
+      return redis.error_reply('RECORD the record on this server has a format that this client does not know')
     end
     if first ~= SET and second ~= SET then
       return {'mismatch', 0, 0, 0, 0, '', first}
@@ -37,7 +37,7 @@ local function open(record)
   if record then
     g, m, b, q = match(record, '^(%d+) (%d+) (%d+) (%d+)$', at)
     if not g then
-      return redis.error_reply('QUORUM the record on this server is damaged')
+      return redis.error_reply('RECORD the record on this server is damaged')
     end
   end
   step, moved, base, quarantine = tonumber(g), tonumber(m), tonumber(b), tonumber(q)

@@ -1,0 +1,59 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/testserver"
+	"github.com/quorumlock/quorum/stores/redisstore"
+	"github.com/quorumlock/quorum/storetest"
+)
+
+// TestConformanceRedis runs the suite in real time, all checks side by side on
+// one server, each under a prefix of its own.
+func TestConformanceRedis(t *testing.T) {
+	node := testserver.Redis(t)
+	var prefixes sync.Map
+	var n atomic.Int32
+	storetest.Run(t, storetest.Factory{
+		New: func(t *testing.T) quorum.Store {
+			prefix := fmt.Sprintf("check-%d", n.Add(1))
+			s := store(t, client(t, node.Addr), redisstore.Prefix(prefix))
+			prefixes.Store(s, prefix)
+			return s
+		},
+		Second: func(t *testing.T, first quorum.Store) quorum.Store {
+			prefix, _ := prefixes.Load(first)
+			return store(t, client(t, node.Addr), redisstore.Prefix(prefix.(string)))
+		},
+		Parallel: true,
+	})
+}
+
+// TestConformanceMiniredis runs the suite on a clock that is moved by hand.
+func TestConformanceMiniredis(t *testing.T) {
+	var m *miniredis.Miniredis
+	var now time.Time
+	storetest.Run(t, storetest.Factory{
+		New: func(t *testing.T) quorum.Store {
+			m, now = miniredis.RunT(t), time.Now()
+			m.SetTime(now)
+			return store(t, client(t, m.Addr()), redisstore.RunID("life-1"))
+		},
+		Second: func(t *testing.T, _ quorum.Store) quorum.Store {
+			return store(t, client(t, m.Addr()), redisstore.RunID("life-1"))
+		},
+		Advance: func(d time.Duration) {
+			now = now.Add(d)
+			m.SetTime(now)
+			m.FastForward(d)
+		},
+		Restart: func(*testing.T, quorum.Store) { m.FlushAll() },
+	})
+}
