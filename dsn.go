@@ -20,8 +20,10 @@ func MaskDSN(dsn string) string {
 	if err != nil || u.Scheme == "" {
 		return "xxxxx"
 	}
-	secrets := secretsOf(u)
-	if len(secrets) == 0 {
+	if strings.Contains(u.Opaque, "@") { // user:password@host, with the scheme forgotten
+		return u.Scheme + ":xxxxx"
+	}
+	if len(secretsOf(u)) == 0 {
 		return dsn
 	}
 	if _, ok := u.User.Password(); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,6 +22,59 @@ type Opener struct {
 	// closed by who called [Open], see there. The error may quote the DSN: its
 	// secrets are taken out again.
 	Open func(ctx context.Context, dsn *url.URL) (Store, error)
+}
+
+// Open makes a store from each DSN and combines them under [Consensus]; one
+// DSN gives a set of one. It reads no environment and asks no server more than
+// an opener does.
+//
+// A member's name is its DSN's scheme, host and path, or what "?name=" says:
+// neither password nor user nor settings are part of it, so that clients that
+// differ in these agree on the set.
+//
+// What Open made is closed when Open fails, by [CombinedStore.Close], and so
+// by [Locker.Close]. No error shows a password.
+func Open(ctx context.Context, dsns []string, openers ...Opener) (*CombinedStore, error) {
+	known, err := schemes(openers)
+	if err != nil {
+		return nil, err
+	}
+	var members []Store
+	var made closers
+	for i, text := range dsns {
+		m, err := open(ctx, text, known)
+		if err != nil {
+			err = fmt.Errorf("quorum: open store %d of %d: %w", i+1, len(dsns), err)
+			return nil, errors.Join(err, made.close())
+		}
+		members = append(members, m)
+		if c, ok := As[io.Closer](m); ok {
+			made = append(made, c)
+		}
+	}
+	set, err := Combine(Consensus(), members...)
+	if err != nil {
+		return nil, errors.Join(err, made.close())
+	}
+	set.owned = made
+	return set, nil
+}
+
+// Close closes what [Open] made. Stores that were given to [Combine] belong to
+// who made them and are left alone. [Locker.Close] calls it; call it yourself
+// only when no Locker was made.
+func (c *CombinedStore) Close() error { return closers(c.owned).close() }
+
+type closers []io.Closer
+
+func (all closers) close() error {
+	var errs []error
+	for _, c := range all {
+		if err := c.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("quorum: close a store: %w", err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func schemes(openers []Opener) (map[string]Opener, error) {
