@@ -10,14 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/quorumlock/quorum/internal/testserver"
 )
 
 // Every shell block (sh) of README.md and docs/ is run by bash, from the root of
 // the repository, with the command quorum in PATH; the first failure ends it.
-// Where no store is named, locks lie in a directory of the test's own. The hosts
-// redis-a, redis-b and redis-c stand for three real servers, new for each block.
+// Where no store is named, locks lie in a directory of the test's own.
 func TestR85ShellBlocksOfTheDocs(t *testing.T) {
 	bin := buildCommand(t)
 	ran := 0
@@ -50,11 +47,7 @@ func buildCommand(t *testing.T) string {
 }
 
 func runShell(t *testing.T, bin, code string) {
-	for _, host := range []string{"redis-a:6379", "redis-b:6379", "redis-c:6379"} {
-		if strings.Contains(code, host) {
-			code = strings.ReplaceAll(code, host, testserver.Redis(t).Addr)
-		}
-	}
+	code = withServers(t, code)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // go run compiles
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", code)

@@ -36,8 +36,9 @@ import (
 //	<!-- doctest: vet only: why   vetted and not run
 //	<!-- doctest: skip: why       neither; shell blocks too
 //
-// Hidden code gets three Redis clients of real servers by calling redisClients.
-// Shell blocks: see TestR85ShellBlocksOfTheDocs.
+// The hosts redis-a, redis-b and redis-c stand for real servers. A block of
+// statements may end by a comment "// Output:" with what it prints. Shell blocks:
+// see TestR85ShellBlocksOfTheDocs.
 
 // block is a fenced code block.
 type block struct {
@@ -183,22 +184,17 @@ func returns(file *ast.File) bool {
 	return false
 }
 
-// redisHelper gives hidden code its clients.
-const redisHelper = `package main
-
-import (
-	"os"
-	"strings"
-
-	"github.com/redis/go-redis/v9"
-)
-
-func redisClients() (a, b, c *redis.Client) {
-	addrs := strings.Split(os.Getenv("DOCTEST_REDIS"), ",")
-	dial := func(i int) *redis.Client { return redis.NewClient(&redis.Options{Addr: addrs[i], MaxRetries: -1}) }
-	return dial(0), dial(1), dial(2)
+// withServers replaces the hosts of the pages by real servers, new for each block:
+// a server knows the set of stores that it is in.
+func withServers(t *testing.T, code string) string {
+	t.Helper()
+	for _, host := range []string{"redis-a:6379", "redis-b:6379", "redis-c:6379"} {
+		if strings.Contains(code, host) {
+			code = strings.ReplaceAll(code, host, testserver.Redis(t).Addr)
+		}
+	}
+	return code
 }
-`
 
 // pages returns the blocks of README.md and docs/, decisions left out.
 func pages(t *testing.T) []block {
@@ -229,7 +225,6 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 	}
 	var jobs []job
 	files := map[string]string{}
-	var needsRedis bool
 	for _, b := range pages(t) {
 		if b.language != "go" {
 			continue
@@ -244,20 +239,11 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 			continue
 		}
 		dir := fmt.Sprintf("block%02d", len(jobs))
-		files[dir+"/"+name] = text
-		if strings.Contains(text, "redisClients()") {
-			files[dir+"/redis.go"], needsRedis = redisHelper, true
-		}
+		files[dir+"/"+name] = withServers(t, text)
 		jobs = append(jobs, job{b, dir, how})
 	}
 	if len(jobs) == 0 {
 		t.Fatal("no Go block found")
-	}
-	var addrs []string
-	for range 3 {
-		if needsRedis {
-			addrs = append(addrs, testserver.Redis(t).Addr)
-		}
 	}
 	module := consumer(t, "1.26.0", []string{".", "stores/redisstore"}, files)
 	for _, j := range jobs {
@@ -271,28 +257,42 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 			}
 			for _, args := range [][]string{{"vet", "."}, args} {
 				if args != nil {
-					runBlock(t, filepath.Join(module, j.dir), args, "DOCTEST_REDIS="+strings.Join(addrs, ","))
+					out := runBlock(t, filepath.Join(module, j.dir), args)
+					if want, promised := j.output(); promised && args[0] == "run" && out != want {
+						t.Errorf("it printed\n%s\nand the page promises\n%s", out, want)
+					}
 				}
 			}
 		})
 	}
 }
 
-// runBlock runs the go command on one block, bounded.
-func runBlock(t *testing.T, dir string, args []string, env ...string) {
+// output returns what the comment "// Output:" at the end of a block promises.
+func (b block) output() (text string, promised bool) {
+	_, comment, promised := strings.Cut(b.code, "// Output:\n")
+	for line := range strings.Lines(comment) {
+		text += strings.TrimPrefix(strings.TrimPrefix(line, "//"), " ")
+	}
+	return strings.TrimSpace(text), promised
+}
+
+// runBlock runs the go command on one block, bounded, and returns what it
+// printed.
+func runBlock(t *testing.T, dir string, args []string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it compiles
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS="), env...)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		entries, _ := filepath.Glob(filepath.Join(dir, "[mb]*.go"))
-		source, _ := os.ReadFile(append(entries, "")[0])
-		t.Errorf("go %s: %v\n%s\n--- completed to:\n%s", strings.Join(args, " "), err, out, source)
+		source, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		text, _ := os.ReadFile(append(source, "")[0])
+		t.Errorf("go %s: %v\n%s\n--- completed to:\n%s", strings.Join(args, " "), err, out, text)
 	}
+	return strings.TrimSpace(string(out))
 }
 
 // The test of the test: what is wrong with a page is seen.
