@@ -109,6 +109,12 @@ func TestLeaving(t *testing.T) {
 			n.released(raise(core.RaiseOrder{Quarantine: q, Step: far}))
 			n.granted(acquire(2, 1, shared), 41<<core.StepBits+1)
 		}),
+		"a reader among readers, too": func(n *node) {
+			n.granted(acquire(1, 1, shared), 0)
+			n.released(raise(core.RaiseOrder{Step: far}))
+			n.granted(acquire(2, 1, shared), 41<<core.StepBits)
+			n.granted(extend(1, 1), 0)
+		},
 		"above its own step and its clock's": after(3*core.StepPeriod, func(n *node, q string) {
 			n.released(raise(core.RaiseOrder{Quarantine: q}))
 			if r := n.reading(); r.Step != step+4 {
@@ -416,6 +422,14 @@ func TestClockWentBack(t *testing.T) {
 			n.refused(acquire(1, 1), core.Contended, true)
 			n.pass(2 * maxTTL)
 			n.granted(acquire(1, 1), 1<<core.StepBits+1)
+		},
+		"ahead and back, seen by a stranger's release only": func(n *node) {
+			n.granted(acquire(1, 1), 1)
+			n.released(release(1, 1))
+			n.pass(time.Hour)
+			n.refused(release(2, 1, func(r *core.Request) { r.Set = 0xbad }), core.NotHeld, true)
+			n.pass(-time.Hour)
+			n.granted(acquire(2, 1), 2)
 		},
 		"ahead and back, a dropped counter lies below the step": func(n *node) {
 			n.granted(acquire(1, 1), 1)

@@ -347,6 +347,11 @@ func TestRepair(t *testing.T) {
 			n.released(release(1, 1))
 			n.granted(acquire(2, 1, shared), 4)
 		},
+		"so is one that is where fresh names start": func(n *node) {
+			n.granted(acquire(1, 1, repair(0)), 0)
+			n.released(release(1, 1))
+			n.granted(acquire(2, 1, shared), 1)
+		},
 	})
 }
 
