@@ -28,10 +28,21 @@ type call struct {
 	maxTTL time.Duration
 	ttl    time.Duration // of votes that are to stay
 	short  time.Duration // of votes that are to end
+	// tokens are those granted so far: as a lease does, an Extend carries its
+	// token as the floor unless the check names another.
+	tokens map[held]int64
+	// composite is known from a grant that carries its members' votes.
+	composite bool
+}
+
+// held is a vote of an owner's attempt on a key.
+type held struct {
+	key   string
+	owner quorum.Owner
 }
 
 func newCall(t *testing.T, f Factory, name string, r *result) *call {
-	c := &call{result: r, t: t, f: f, store: f.New(t), maxTTL: time.Minute}
+	c := &call{result: r, t: t, f: f, store: f.New(t), maxTTL: time.Minute, tokens: map[held]int64{}}
 	limits := c.store.Limits()
 	c.key = "storetest " + name
 	sum := fnv.New64a()
@@ -48,13 +59,17 @@ func newCall(t *testing.T, f Factory, name string, r *result) *call {
 	return c
 }
 
-// settle declares a store that starts in quarantine fresh.
+// settle declares a store that starts in quarantine fresh, and lets every
+// member of a composite meet the set.
 func (c *call) settle() {
 	if h, ok := quorum.As[quorum.HighWater](c.store); ok {
 		if q := c.step(h).Quarantine; q != "" {
 			c.raise(h, quorum.Raise{Quarantine: q, Fresh: true})
 		}
 	}
+	o, first := owner(), key("storetest")
+	c.acquire(o, first, func(r *quorum.Request) { r.Order = quorum.AllAtOnce })
+	c.release(o, first)
 }
 
 // owner draws a new owner at attempt 1.
@@ -116,7 +131,10 @@ func (c *call) tryAcquire(o quorum.Owner, mods ...mod) (quorum.Grant, error) {
 func (c *call) tryExtend(o quorum.Owner, mods ...mod) (quorum.Grant, error) {
 	ctx, cancel := c.context()
 	defer cancel()
-	return c.store.Extend(ctx, c.request(o, mods...))
+	r := c.request(o, mods...)
+	r.Floor = c.tokens[held{r.Key, o}]
+	all(mods...)(&r) // once more, for a floor of their own
+	return c.store.Extend(ctx, r)
 }
 
 func (c *call) tryRelease(o quorum.Owner, mods ...mod) error {
@@ -149,6 +167,8 @@ func (c *call) granted(verb string, o quorum.Owner, g quorum.Grant, err error, m
 	if g.Token < 1 || g.Token >= 1<<53 {
 		c.failf("%s gave token %d, want one in [1, 2^53)", verb, g.Token)
 	}
+	c.tokens[held{r.Key, o}] = g.Token
+	c.composite = c.composite || g.Votes != nil
 	return g
 }
 
@@ -255,6 +275,13 @@ func (c *call) fatalf(format string, args ...any) {
 func (c *call) skip(reason string) {
 	c.skipped = reason
 	panic(stop{})
+}
+
+// needLeaf skips what a composite answers in its own way, see the protocol.
+func (c *call) needLeaf() {
+	if c.composite {
+		c.skip("the store is a composite")
+	}
 }
 
 func (c *call) needShares() {

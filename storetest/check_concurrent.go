@@ -53,7 +53,8 @@ var concurrentChecks = []check{
 		if len(winners) != 1 {
 			c.fatalf("%d of %d owners were granted the name at once, want 1", len(winners), crowd)
 		}
-		c.equal("the winner's token", c.extend(winners[0].owner).Token, winners[0].grant.Token)
+		token := winners[0].grant.Token
+		c.equal("the winner's token", c.extend(winners[0].owner, floor(token)).Token, token)
 	}},
 	{"concurrent/no token twice", "two owners' writes could not be told apart", func(c *call) {
 		var mu sync.Mutex
@@ -64,6 +65,7 @@ var concurrentChecks = []check{
 				o := owner()
 				g, err := c.tryAcquire(o)
 				if errors.Is(err, quorum.ErrHeld) {
+					_ = c.tryRelease(o)
 					continue
 				}
 				if err != nil {
@@ -101,10 +103,11 @@ var concurrentChecks = []check{
 	{"concurrent/32 names at once", "work on one name would disturb another", func(c *call) {
 		for i, a := range together(func(i int) answer {
 			o, k := owner(), key(fmt.Sprintf("%s %d", c.key, i))
-			if _, err := c.tryAcquire(o, k); err != nil {
+			g, err := c.tryAcquire(o, k)
+			if err != nil {
 				return answer{err: err}
 			}
-			if _, err := c.tryExtend(o, k); err != nil {
+			if _, err = c.tryExtend(o, k, floor(g.Token)); err != nil {
 				return answer{err: err}
 			}
 			return answer{err: c.tryRelease(o, k)}
@@ -162,6 +165,9 @@ var concurrentChecks = []check{
 				}
 				o := owner()
 				g, err := c.tryAcquire(o)
+				if err != nil {
+					_ = c.tryRelease(o) // as whoever was not granted must
+				}
 				return answer{o, g, err}
 			}) {
 				if a.err == nil {
@@ -172,7 +178,7 @@ var concurrentChecks = []check{
 				c.fatalf("%d owners were granted the name after one release", len(held))
 			}
 			if len(held) == 1 {
-				c.extend(held[0].owner)
+				c.extend(held[0].owner, floor(held[0].grant.Token))
 				c.release(held[0].owner)
 			}
 		}

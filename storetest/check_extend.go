@@ -66,8 +66,9 @@ var extendChecks = []check{
 	{"extend/answers its token where the floor is lower", "the holder could not see that its vote was interrupted", func(c *call) {
 		a := owner()
 		g := c.acquire(a)
+		c.needLeaf()
 		c.equal("the token after Extend with a floor below", c.extend(a, floor(g.Token-1)).Token, g.Token)
-		c.equal("the token after Extend without a floor", c.extend(a).Token, g.Token)
+		c.equal("the token after Extend without a floor", c.extend(a, floor(0)).Token, g.Token)
 	}},
 	{"extend/refused one raises nothing", "owner check and raise would not be one step", func(c *call) {
 		a, b := owner(), owner()

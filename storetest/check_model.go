@@ -43,6 +43,7 @@ type twins struct {
 }
 
 func newTwins(c *call, shares, ends bool) *twins {
+	c.needLeaf()
 	w := &twins{call: c, seed: c.f.Seed, shares: shares, ends: ends, offset: map[string]int64{}, last: map[string]int64{}}
 	for w.seed == 0 {
 		w.seed = rand.Uint64()

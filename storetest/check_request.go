@@ -88,10 +88,9 @@ var requestChecks = []check{
 	{"context/may end after the call", "a vote would die with the context that asked for it", func(c *call) {
 		a := owner()
 		ctx, cancel := context.WithCancel(context.Background())
-		if _, err := c.store.Acquire(ctx, c.request(a)); err != nil {
-			c.fatalf("Acquire = %v", err)
-		}
+		g, err := c.store.Acquire(ctx, c.request(a))
 		cancel()
+		c.granted("Acquire", a, g, err)
 		c.contended(owner())
 		c.extend(a)
 	}},

@@ -106,7 +106,7 @@ var repairChecks = []check{
 		a := owner()
 		g := c.acquire(a)
 		c.release(a)
-		c.equal("the repaired vote's token", c.acquire(a, repairing(g.Token)).Token, g.Token)
+		c.equal("the repaired vote's token", c.acquire(owner(), repairing(g.Token)).Token, g.Token)
 	}},
 	{"repair/on a name never used", "a store that was away could not take part again", func(c *call) {
 		a, b := owner(), owner()
@@ -136,8 +136,9 @@ var repairChecks = []check{
 		a := owner()
 		g := c.acquire(a)
 		c.release(a)
-		c.acquire(a, repairing(g.Token+500))
-		c.release(a)
+		b := owner()
+		c.acquire(b, repairing(g.Token+500))
+		c.release(b)
 		c.above("the next owner's token", c.acquire(owner()).Token, g.Token+500)
 	}},
 	{"repair/replaces an older attempt", "the lease would be blocked by its own leftovers", func(c *call) {
