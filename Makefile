@@ -20,10 +20,10 @@ check: $(STATICCHECK) ## formatting, go vet, staticcheck, and the rules of the c
 	go test -run '^TestRules' .
 
 test: servers ## every test, also against real servers; installs the servers that are missing
-	@$(call each,go test -timeout 10m ./...)
+	@$(call each,go test -timeout 5m ./...)
 
 race: servers ## every test of the root module under the race detector
-	go test -race -timeout 15m ./...
+	go test -race -timeout 10m ./...
 
 oldest: ## build and vet the root module with the oldest Go that it supports
 	GOTOOLCHAIN=go1.25.0 GOWORK=off go vet ./...
