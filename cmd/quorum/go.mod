@@ -1,0 +1,24 @@
+module github.com/quorumlock/quorum/cmd/quorum
+
+go 1.26.0
+
+replace github.com/quorumlock/quorum => ../..
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/quorumlock/quorum v0.0.0
+	github.com/quorumlock/quorum/stores/redisstore v0.0.0
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/spf13/cobra v1.10.2
+	golang.org/x/sys v0.50.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+)
+
+replace github.com/quorumlock/quorum/stores/redisstore => ../../stores/redisstore

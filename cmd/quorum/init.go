@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newInit() *cobra.Command {
+	var s set
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "init [flags]",
+		Short: "Declare a new set of stores new",
+		Long: `Declare a set of stores new.
+
+A store that nobody has used looks like one that lost everything: it does not vote until --max-ttl has passed, so that a
+lock that somebody may still hold is not given away. When the stores are new, nobody holds anything, and init ends that
+wait. On a set that is in use and has forgotten its locks, init can let two clients hold one lock.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("init takes no arguments, only --store")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return initialize(cmd.Context(), &s, yes, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask whether nobody holds a lock in these stores")
+	return cmd
+}
+
+func initialize(ctx context.Context, s *set, yes bool, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	locker, err := s.locker(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locker.Close(context.WithoutCancel(ctx))) }()
+	if !yes {
+		if err := confirm(stdin, stderr); err != nil {
+			return err
+		}
+	}
+	if err := locker.Init(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, "the set is new: locks are given from now on")
+	return err
+}
+
+// confirm asks at a terminal, and refuses without one: a script says --yes.
+func confirm(stdin io.Reader, stderr io.Writer) error {
+	if f, ok := stdin.(*os.File); ok {
+		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+			return usagef("init has to be sure that nobody holds a lock in these stores; say so with --yes")
+		}
+	}
+	fmt.Fprint(stderr, "Does nobody hold a lock in these stores? Type yes: ")
+	answer, err := bufio.NewReader(stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		return usagef("nothing was changed")
+	}
+	return nil
+}

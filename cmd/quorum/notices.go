@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorum"
+)
+
+// notices turns events of the library into lines for people. Waiting is told
+// by a goroutine of its own, since it asks the stores who holds the lock and
+// an observer must return soon.
+type notices struct {
+	stderr  io.Writer
+	waiting chan quorum.Event
+	done    sync.WaitGroup
+	said    sync.Map // warnings that are said once, by their text
+}
+
+func newNotices(stderr io.Writer) *notices {
+	return &notices{stderr: stderr, waiting: make(chan quorum.Event, 1)}
+}
+
+// observe is given to the Locker.
+func (n *notices) observe(e quorum.Event) {
+	switch e.Kind {
+	case quorum.EventWaiting:
+		select {
+		case n.waiting <- e:
+		default: // the last one is still being told
+		}
+	case quorum.EventRenewFailed:
+		say(n.stderr, "%q could not be renewed, %v of validity left: %v", e.Key, e.Left.Round(time.Millisecond), e.Err)
+	case quorum.EventReleaseFail:
+		say(n.stderr, "%q could not be released on store %s, which frees it at the end of its TTL: %v", e.Key, e.Store, e.Err)
+	case quorum.EventNewSet:
+		n.once("every store is new or may have forgotten, so the first lock waits up to --max-ttl; " +
+			"if the stores are new, quorum init ends the wait")
+	case quorum.EventTwin, quorum.EventAdvice:
+		n.once("warning: store %s: %v", e.Store, e.Err)
+	case quorum.EventRefilled:
+		if e.Err != nil {
+			n.once("warning: store %s: %v", e.Store, e.Err)
+		}
+	}
+}
+
+func (n *notices) once(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if _, again := n.said.LoadOrStore(text, true); !again {
+		say(n.stderr, "%s", text)
+	}
+}
+
+// tell says who is waited for until ctx ends; then done is.
+func (n *notices) tell(ctx context.Context, locker *quorum.Locker) {
+	n.done.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case e := <-n.waiting:
+				say(n.stderr, "waiting for %q for %v: %s", e.Key, e.Took.Round(time.Second), reason(ctx, locker, e))
+			}
+		}
+	})
+}
+
+// reason says what a wait is for: who holds the lock and for how long, or what
+// keeps the stores from answering.
+func reason(ctx context.Context, locker *quorum.Locker, e quorum.Event) string {
+	if !errors.Is(e.Err, quorum.ErrHeld) {
+		return fmt.Sprint(e.Err)
+	}
+	who := e.Label
+	if who == "" {
+		who = "somebody"
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	status, err := locker.Inspect(ctx, e.Key)
+	if err != nil {
+		return "held by " + who
+	}
+	for _, s := range status.Stores {
+		for _, h := range s.State.Holders {
+			if h.Label == e.Label && !h.Since.IsZero() {
+				return fmt.Sprintf("held by %s for %v", who, time.Since(h.Since).Round(time.Second))
+			}
+		}
+	}
+	return "held by " + who
+}
