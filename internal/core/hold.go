@@ -33,7 +33,7 @@ func (q *Quorum) ExtendAs(now clock.Instant, attempt uint32, floor int64, ttl ti
 }
 
 // extended takes the answer to an Extend, of the confirm phase or of a round.
-func (q *Quorum) extended(i int, c call, a Answer) {
+func (q *Quorum) extended(now clock.Instant, i int, c call, a Answer) {
 	s := &q.slots[i]
 	if c.attempt != q.attempt || s.vote != granted || q.phase != Asking && q.phase != Held {
 		return // I4
@@ -51,6 +51,9 @@ func (q *Quorum) extended(i int, c call, a Answer) {
 		// interrupted, so the vote is lost; what is there now is not ours to count.
 		s.vote, s.shut = refused, true
 		s.outcome = NotHeld
+	case a.Outcome == Mismatch && q.phase == Asking:
+		s.vote = refused
+		q.fail(now, ByMismatch)
 	case a.Outcome == Unknown, a.Outcome == Undelivered:
 		if s.raises++; q.phase == Asking && s.raises >= 2 {
 			s.vote = unclear

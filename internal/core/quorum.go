@@ -183,7 +183,7 @@ func (q *Quorum) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 	case Acquire:
 		q.acquired(now, store, c, a)
 	case Extend:
-		q.extended(store, c, a)
+		q.extended(now, store, c, a)
 	case Release:
 		q.released(now, store, a)
 	}
