@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,3 +173,16 @@ func within(t *testing.T, what string, got, low, high time.Duration) {
 }
 
 func since(start time.Time) time.Duration { return time.Since(start) }
+
+// jumping is a clock that can go ahead of the timers, as one that counts the
+// time a machine sleeps.
+type jumping struct {
+	start time.Time
+	ahead atomic.Int64
+}
+
+func (c *jumping) Now() clock.Instant {
+	return clock.Instant(time.Since(c.start)).Add(time.Duration(c.ahead.Load()))
+}
+
+func (c *jumping) jump(d time.Duration) { c.ahead.Add(int64(d)) }

@@ -35,6 +35,7 @@ func answerOf(g Grant, err error) core.Answer {
 	a := core.Answer{Outcome: core.Outcome(OutcomeOf(err))}
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
 		a.Clean, a.Forced = refused.Clean, refused.Forced
+		a.Token = refused.Counter
 		a.Readers, a.Left, a.Label, a.Server = refused.Readers, refused.Left, refused.Label, refused.Server
 	}
 	return a

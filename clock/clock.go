@@ -28,8 +28,17 @@ func (t Instant) Add(d time.Duration) Instant {
 	return s
 }
 
-// Sub returns t-u as a duration.
-func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
+// Sub returns t-u as a duration, kept within the range of one.
+func (t Instant) Sub(u Instant) time.Duration {
+	d := t - u
+	switch {
+	case t < u && d > 0:
+		return -1 << 63
+	case t > u && d < 0:
+		return 1<<63 - 1
+	}
+	return time.Duration(d)
+}
 
 // Clock is the only way this module learns the time.
 type Clock interface {

@@ -25,6 +25,21 @@ func TestInstantAddSaturates(t *testing.T) {
 	}
 }
 
+func TestInstantSubSaturates(t *testing.T) {
+	for _, tc := range []struct {
+		a, b clock.Instant
+		want time.Duration
+	}{
+		{7, 9, -2},
+		{-math.MaxInt64, 10, math.MinInt64},
+		{math.MaxInt64, -10, math.MaxInt64},
+	} {
+		if got := tc.a.Sub(tc.b); got != tc.want {
+			t.Errorf("Instant(%d).Sub(%d) = %d, want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
+
 func TestManualMovesOnlyWhenTold(t *testing.T) {
 	var m clock.Manual
 	start := m.Now()

@@ -96,7 +96,7 @@ func (e *encoder) slot(s *slot) {
 		flag(s.linger)<<5 | flag(s.shut)<<6 | flag(s.owe)<<7 | flag(s.answered)<<8 | flag(s.failed)<<9 |
 		flag(s.rival)<<10 | flag(s.forced)<<11
 	e.num(flags, int64(s.want), int64(s.vote), s.token, int64(s.raises), int64(s.outcome), int64(s.sent))
-	e.num(int64(s.extended))
+	e.num(int64(s.extended), int64(s.repaired))
 	if s.busy {
 		c := &s.call
 		e.num(int64(c.verb), int64(c.kind), int64(c.attempt), int64(c.round), c.floor)

@@ -60,7 +60,8 @@ func (q *Quorum) extended(now clock.Instant, i int, c call, a Answer) {
 		}
 	default:
 		s.vote = refused
-		s.rival, s.forced = a.Label != "", a.Forced
+		// A counter past the token says that another owner was let in since.
+		s.rival, s.forced = a.Token > c.floor, a.Forced
 	}
 }
 
@@ -90,7 +91,9 @@ func (q *Quorum) settleRound(now clock.Instant) {
 		q.round.won = true
 		q.ttl = q.round.ttl
 		q.until = max(q.until, q.round.start.Add(q.round.ttl-q.drift(q.round.ttl)))
-		q.repair(now)
+	}
+	if q.round.won {
+		q.repair(now) // also what only now turns out to be missing
 	}
 	if !q.round.won && !q.cfg.Rule.Met(votes) {
 		// Not even the votes that have not answered could make a quorum (I5).
@@ -109,13 +112,13 @@ func (q *Quorum) settleRound(now clock.Instant) {
 func (q *Quorum) repair(now clock.Instant) {
 	for i := range q.slots {
 		s := &q.slots[i]
-		if s.vote == granted || s.shut || s.want != wantNothing || s.busy {
+		if s.vote == granted || s.shut || s.want != wantNothing || s.busy || s.repaired == q.round.n {
 			continue
 		}
 		if q.cfg.Member && s.outcome != NotHeld {
 			continue
 		}
-		s.want = wantRepair
+		s.want, s.repaired = wantRepair, q.round.n
 		q.pump(now, i)
 	}
 }

@@ -56,6 +56,7 @@ type slot struct {
 	took     time.Duration
 
 	extended uint32 // round in which it was confirmed last
+	repaired uint32 // round in which it was repaired last
 
 	rival  bool // a vote of ours was refused because of another holder
 	forced bool // by force
