@@ -49,6 +49,10 @@ const (
 // Record is what a store keeps of itself. Records compare with ==, so that a
 // backend can tell whether one has to be written. The zero Record is one that
 // is missing.
+//
+// A backend may store a Record and a Name under the names of their fields, and
+// the constants above as numbers: to rename or renumber one is a change of a
+// stored format.
 type Record struct {
 	Standing Standing
 	Lost     bool      // it was missing when its quarantine began: Step is the clock's, and no memory

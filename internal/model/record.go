@@ -140,7 +140,7 @@ func (r *Record) raise(req *core.Request, now Time) core.Answer {
 		// within one step would give the same tokens three times.
 		base = max(now.mark(), (max(o.Step, r.known())+1)<<core.StepBits)
 	}
-	r.Base = max(r.Base, base)
+	r.Base = base // above the one before, which lies within the step
 	r.Standing, r.End, r.Lost = Voting, 0, false
 	r.Step, r.Moved = max(r.Step, r.Base>>core.StepBits), now
 	return core.Answer{Outcome: core.Granted}
