@@ -35,6 +35,7 @@ type Lease struct {
 	serial  uint32
 	release *release
 	news    []Event
+	left    core.Set // stores told as given up on
 
 	until atomic.Int64 // end of validity; in the past once it is over
 }

@@ -25,6 +25,9 @@ func (l *Lease) settled(now clock.Instant) func() {
 	if len(notices) == 0 && !quiet {
 		return nil
 	}
+	if quiet {
+		l.tellLeftovers()
+	}
 	news, cause := l.news, l.cause
 	l.news = nil
 	return func() {
@@ -153,6 +156,17 @@ func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
 		}
 	}
 	l.tell(e)
+}
+
+// tellLeftovers names the stores that were given up on.
+func (l *Lease) tellLeftovers() {
+	left := l.m.Quorum().Leftovers()
+	for i, m := range l.d.set.members {
+		if left.Has(i) && !l.left.Has(i) {
+			l.tell(Event{Kind: EventReleaseFail, Store: m.Name(), Err: l.d.errs[i]})
+		}
+	}
+	l.left = left
 }
 
 // tell keeps an event until mu is free. Without an observer it costs nothing.
