@@ -453,3 +453,39 @@ func TestZeroStoreHasNoRecord(t *testing.T) {
 	n.released(raise(core.RaiseOrder{Quarantine: n.reading().Quarantine}))
 	n.granted(acquire(1, 1), 1<<core.StepBits+1)
 }
+
+// A life in which no vote of the one before counts, and in which counters may
+// be older than they were: the step alone keeps the order of tokens.
+func TestResume(t *testing.T) {
+	rec, older := model.NewRecord("a", "boot1", epoch), model.Name{}
+	last := model.Apply(&rec, &older, acquire(1, 1), epoch).Token
+	newer := older.Clone()
+	for attempt := range uint32(100) {
+		last = model.Apply(&rec, &newer, acquire(1, 2+attempt), epoch).Token
+	}
+	now := epoch.Add(time.Second)
+	rec.Resume("boot2", now)
+	for name, left := range map[string]model.Name{"older": older, "gone": {}} {
+		left, rec := left.Clone(), rec
+		left.Void(&rec, now)
+		if a := model.Apply(&rec, &left, extend(1, 1), now); a.Outcome != core.NotHeld {
+			t.Errorf("%s: a vote of the life before was extended: %s", name, a.Outcome)
+		}
+		if a := model.Apply(&rec, &left, acquire(2, 1), now); a.Outcome != core.Granted || a.Token <= last {
+			t.Errorf("%s: %s, token %d; want above %d", name, a.Outcome, a.Token, last)
+		}
+	}
+	rec.Restart("boot3")
+	rec.Resume("boot4", now)
+	if a := model.Apply(&rec, &older, acquire(2, 1), now); a.Outcome != core.Quarantined {
+		t.Errorf("a life after one in doubt answers %s, want quarantined", a.Outcome)
+	}
+}
+
+func TestVoteDeletedByHandLeavesTheCounter(t *testing.T) {
+	n := newNode(t)
+	n.granted(acquire(1, 1, floor(9)), 9)
+	n.store.Drop(key)
+	n.refused(extend(1, 1), core.NotHeld, true)
+	n.granted(acquire(2, 1), 10)
+}
