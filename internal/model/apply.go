@@ -196,7 +196,7 @@ func (c *call) release() core.Answer {
 		c.name.Last = core.PreviousReleased
 	}
 	if r.Entomb {
-		c.name.entomb(r.Owner, c.now.Add(r.MaxTTL+r.Limit))
+		c.name.entomb(r.Owner, c.now.Add(r.MaxTTL).Add(r.Limit))
 	}
 	if !held {
 		return c.refuse(core.NotHeld)

@@ -107,7 +107,7 @@ func (n *Name) forcedBy(id core.ID) (label string, ok bool) {
 // have asked for: the clock went back since.
 func (n *Name) settle(rec *Record, maxTTL time.Duration, now Time) {
 	if maxTTL > 0 {
-		n.bring(now.Add(maxTTL), now.Add(2*maxTTL))
+		n.bring(now.Add(maxTTL), now.Add(maxTTL).Add(maxTTL))
 	}
 	live := len(n.Votes)
 	n.Votes = slices.DeleteFunc(n.Votes, func(v Vote) bool { return v.Until <= now })
