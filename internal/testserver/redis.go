@@ -140,6 +140,31 @@ func (n *RedisNode) RestartEmpty() {
 	}
 }
 
+// CopyDisk copies what the server has on disk now, for [RedisNode.RestartFrom].
+func (n *RedisNode) CopyDisk() (disk string) {
+	n.t.Helper()
+	disk = n.t.TempDir()
+	if err := os.CopyFS(disk, os.DirFS(filepath.Join(n.dir, "data"))); err != nil {
+		n.t.Fatal(err)
+	}
+	return disk
+}
+
+// RestartFrom kills the server and starts it with an earlier disk: what it
+// acknowledged since is lost, as when a machine loses power before a write
+// reached its disk.
+func (n *RedisNode) RestartFrom(disk string) {
+	n.t.Helper()
+	n.end(syscall.SIGKILL)
+	n.fresh()
+	if err := os.CopyFS(filepath.Join(n.dir, "data"), os.DirFS(disk)); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := n.start(); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 // Stall stops the process from running, as a long pause of its machine would:
 // connections stay open and nothing is answered.
 func (n *RedisNode) Stall() {
