@@ -20,7 +20,7 @@ type verb struct {
 
 // drive prepares a verb.
 func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
-	v := &verb{driver: newDriver(ctx, c, clock.System(), q), q: q, done: make(chan struct{})}
+	v := &verb{driver: newDriver(ctx, c, clock.Go(), q), q: q, done: make(chan struct{})}
 	v.settled = func(clock.Instant) func() {
 		if !v.over && v.decided() {
 			v.over = true
@@ -32,10 +32,13 @@ func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
 }
 
 // run carries an event to its decision, or to the end of the caller's context.
-func (v *verb) run(ctx context.Context, event func(now clock.Instant), decided func() bool) error {
+func (v *verb) run(ctx context.Context, r Request, event func(now clock.Instant), decided func() bool) error {
 	v.decided = decided
 	if err := ctx.Err(); err != nil {
 		return Undelivered(err) // an ended context asks no store
+	}
+	if err := checkKey(r.Key, maxKey); err != nil {
+		return Undelivered(err)
 	}
 	v.do(event)
 	select {
@@ -55,7 +58,7 @@ func (v *verb) look() []Vote {
 }
 
 func (v *verb) acquire(ctx context.Context, q *core.Quorum, r Request) (Grant, error) {
-	err := v.run(ctx,
+	err := v.run(ctx, r,
 		func(now clock.Instant) { q.BeginAs(now, r.Owner.Attempt, r.Floor) },
 		func() bool { return q.Phase() != core.Asking })
 	if err != nil {
@@ -66,14 +69,14 @@ func (v *verb) acquire(ctx context.Context, q *core.Quorum, r Request) (Grant, e
 	phase, token, failure := q.Phase(), q.Token(), q.Failure()
 	v.mu.Unlock()
 	if phase == core.Held {
-		return Grant{Token: token, TTL: r.TTL, Mode: r.Mode, Votes: votes, Server: v.set.servers.all()}, nil
+		return v.grant(r, token, votes), nil
 	}
 	v.stop()
 	return Grant{}, v.refusal(failure, votes)
 }
 
 func (v *verb) extend(ctx context.Context, q *core.Quorum, r Request) (Grant, error) {
-	err := v.run(ctx,
+	err := v.run(ctx, r,
 		func(now clock.Instant) { q.ExtendAs(now, r.Owner.Attempt, r.Floor, r.TTL) },
 		func() bool { active, won := q.Extending(); return won || !active })
 	if err != nil {
@@ -86,15 +89,46 @@ func (v *verb) extend(ctx context.Context, q *core.Quorum, r Request) (Grant, er
 	v.mu.Unlock()
 	switch {
 	case won:
-		return Grant{Token: r.Floor, TTL: r.TTL, Mode: r.Mode, Votes: votes, Server: v.set.servers.all()}, nil
+		return v.grant(r, r.Floor, votes), nil
 	case lost:
-		return Grant{}, &RefusedError{Outcome: OutcomeNotHeld, Votes: votes, Reason: "too few members still hold it"}
+		return Grant{}, v.lost(votes)
 	}
 	return Grant{}, &noQuorumError{votes}
 }
 
+// grant is what the members granted together. Readers may have come to one
+// member and not yet to another, so the most that any has seen count.
+func (v *verb) grant(r Request, token int64, votes []Vote) Grant {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	g := Grant{Token: token, TTL: r.TTL, Mode: r.Mode, Votes: votes, Server: v.set.servers.all()}
+	for _, a := range v.last {
+		if a.Outcome == core.Granted {
+			g.Mode = min(g.Mode, Mode(a.Mode)) // exclusive if any member is
+			g.Readers = max(g.Readers, a.Readers)
+		}
+	}
+	return g
+}
+
+// lost says why too few members still hold the name.
+func (v *verb) lost(votes []Vote) error {
+	refused := &RefusedError{Outcome: OutcomeNotHeld, Votes: votes, Reason: "too few members still hold it"}
+	for _, vote := range votes {
+		inner := (*RefusedError)(nil)
+		switch {
+		case !refusedAs(vote.Err, &inner):
+		case inner.Outcome == OutcomeMismatch:
+			return &RefusedError{Outcome: OutcomeMismatch, Votes: votes, Reason: inner.Reason}
+		case inner.Forced:
+			refused.Forced, refused.Label = true, inner.Label
+		}
+	}
+	return refused
+}
+
 func (v *verb) release(ctx context.Context, q *core.Quorum, r Request) error {
-	err := v.run(ctx,
+	err := v.run(ctx, r,
 		func(now clock.Instant) { q.ReleaseAs(now, r.Owner.Attempt) },
 		func() bool { _, heard, _ := q.Releases(); return heard })
 	if err != nil {
@@ -120,8 +154,12 @@ func (v *verb) release(ctx context.Context, q *core.Quorum, r Request) error {
 // members that granted are told by who called, not by the composite.
 func (v *verb) refusal(why core.Failure, votes []Vote) error {
 	refused := &RefusedError{Votes: votes, Server: v.set.servers.all()}
-	quarantined := false
-	for _, vote := range votes {
+	quarantined, notHeld, rest := false, false, core.Full(len(votes))
+	for i, vote := range votes {
+		if vote.Outcome == OutcomeNotHeld || vote.Outcome == OutcomeContended {
+			rest = rest.Without(i)
+		}
+		notHeld = notHeld || vote.Outcome == OutcomeNotHeld
 		if inner := (*RefusedError)(nil); refusedAs(vote.Err, &inner) && inner.Left > refused.Left {
 			refused.Label, refused.Left = inner.Label, inner.Left
 		}
@@ -134,6 +172,10 @@ func (v *verb) refusal(why core.Failure, votes []Vote) error {
 		refused.Outcome = OutcomeContended
 	case quarantined:
 		refused.Outcome = OutcomeQuarantined
+	case notHeld && !v.set.rule.Met(rest):
+		// A convert of votes that too few members have: a clear answer, since
+		// those that are silent could not make up for them.
+		refused.Outcome = OutcomeNotHeld
 	default:
 		return &noQuorumError{votes}
 	}

@@ -42,13 +42,14 @@ type driver struct {
 	stopped bool // nothing leaves any more
 	errs    []error
 	nested  [][]Vote
+	last    []core.Answer // of each store
 }
 
 func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m machine) *driver {
 	n := len(set.members)
 	return &driver{
 		set: set, clock: c, m: m, base: context.WithoutCancel(ctx),
-		errs: make([]error, n), nested: make([][]Vote, n),
+		errs: make([]error, n), nested: make([][]Vote, n), last: make([]core.Answer, n),
 	}
 }
 
@@ -129,7 +130,7 @@ func (d *driver) call(base context.Context, c core.Call) {
 	}
 	d.do(func(now clock.Instant) {
 		d.flights--
-		d.errs[c.Store], d.nested[c.Store] = err, nested
+		d.errs[c.Store], d.nested[c.Store], d.last[c.Store] = err, nested, a
 		d.m.Answer(now, c.Store, c.Seq, a)
 	})
 }

@@ -8,8 +8,14 @@ import (
 	"github.com/quorumlock/quorum"
 )
 
-// crowd is how many goroutines a check lets loose on one store.
-const crowd = 32
+// crowd is how many goroutines a check lets loose on one store. A composite
+// makes many calls of each, under limits that hold also on a slow machine.
+func (c *call) crowd() int {
+	if c.composite {
+		return 8
+	}
+	return 32
+}
 
 // answer is what one of them got.
 type answer struct {
@@ -18,10 +24,10 @@ type answer struct {
 	err   error
 }
 
-// together runs f for each of the crowd at the same time and returns what they
+// together runs f for each of a crowd at the same time and returns what they
 // got. The goroutines have all ended when it returns.
-func together(f func(i int) answer) []answer {
-	answers := make([]answer, crowd)
+func (c *call) together(f func(i int) answer) []answer {
+	answers := make([]answer, c.crowd())
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range answers {
@@ -38,7 +44,7 @@ func together(f func(i int) answer) []answer {
 var concurrentChecks = []check{
 	{"concurrent/one winner of 32", "two owners would hold one name", func(c *call) {
 		var winners []answer
-		for _, a := range together(func(int) answer {
+		for _, a := range c.together(func(int) answer {
 			o := owner()
 			g, err := c.tryAcquire(o)
 			return answer{o, g, err}
@@ -51,7 +57,7 @@ var concurrentChecks = []check{
 			}
 		}
 		if len(winners) != 1 {
-			c.fatalf("%d of %d owners were granted the name at once, want 1", len(winners), crowd)
+			c.fatalf("%d of %d owners were granted the name at once, want 1", len(winners), c.crowd())
 		}
 		token := winners[0].grant.Token
 		c.equal("the winner's token", c.extend(winners[0].owner, floor(token)).Token, token)
@@ -60,7 +66,7 @@ var concurrentChecks = []check{
 		var mu sync.Mutex
 		seen := map[int64]int{}
 		last, fell := int64(0), ""
-		for _, a := range together(func(int) (r answer) {
+		for _, a := range c.together(func(int) (r answer) {
 			for range 4 {
 				o := owner()
 				g, err := c.tryAcquire(o)
@@ -101,7 +107,7 @@ var concurrentChecks = []check{
 		}
 	}},
 	{"concurrent/32 names at once", "work on one name would disturb another", func(c *call) {
-		for i, a := range together(func(i int) answer {
+		for i, a := range c.together(func(i int) answer {
 			o, k := owner(), key(fmt.Sprintf("%s %d", c.key, i))
 			g, err := c.tryAcquire(o, k)
 			if err != nil {
@@ -120,7 +126,7 @@ var concurrentChecks = []check{
 	{"concurrent/doubled requests are one vote", "a request that was sent twice would be interrupted by itself", func(c *call) {
 		o := owner()
 		tokens := map[int64]bool{}
-		for _, a := range together(func(int) answer {
+		for _, a := range c.together(func(int) answer {
 			g, err := c.tryAcquire(o)
 			return answer{grant: g, err: err}
 		}) {
@@ -131,12 +137,12 @@ var concurrentChecks = []check{
 			tokens[a.grant.Token] = true
 		}
 		if len(tokens) > 1 {
-			c.failf("%d copies of one request got %d different tokens, want 1", crowd, len(tokens))
+			c.failf("%d copies of one request got %d different tokens, want 1", c.crowd(), len(tokens))
 		}
 	}},
 	{"concurrent/readers all get in", "readers would push one another out", func(c *call) {
 		c.needShares()
-		readers := together(func(int) answer {
+		readers := c.together(func(int) answer {
 			o := owner()
 			g, err := c.tryAcquire(o, shared)
 			return answer{o, g, err}
@@ -159,7 +165,7 @@ var concurrentChecks = []check{
 			old := owner()
 			c.acquire(old)
 			var held []answer
-			for _, a := range together(func(i int) answer {
+			for _, a := range c.together(func(i int) answer {
 				if i%4 == 0 {
 					return answer{err: errors.Join(c.tryRelease(old), quorum.ErrHeld)}
 				}

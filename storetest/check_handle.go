@@ -51,7 +51,7 @@ var handleChecks = []check{
 	{"handle/32 owners over two handles", "two owners would hold one name", func(c *call) {
 		d := c.second()
 		won := 0
-		for _, a := range together(func(i int) answer {
+		for _, a := range c.together(func(i int) answer {
 			h := []*call{c, d}[i%2]
 			g, err := h.tryAcquire(owner())
 			return answer{grant: g, err: err}

@@ -28,6 +28,7 @@ var requestChecks = []check{
 		}
 	}},
 	{"limits/shortest TTL is taken", "a Locker would be refused a TTL that Limits allow", func(c *call) {
+		c.needLeaf() // a composite must also be fast enough for it
 		shortest := max(c.store.Limits().MinTTL, time.Millisecond)
 		c.acquire(owner(), lasting(shortest))
 	}},
@@ -53,6 +54,7 @@ var requestChecks = []check{
 			c.failf("a mismatch reads as contention or loss: %v", err)
 		}
 		c.equal("the holder's token", c.extend(a).Token, g.Token)
+		c.needLeaf() // a new member of a composite serves the set that it meets first
 		c.free(key(c.key + " other"))
 	}},
 	{"request/label may be empty, long or strange", "text for people would break the store", func(c *call) {

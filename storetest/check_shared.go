@@ -159,7 +159,7 @@ var convertChecks = []check{
 		c.needShares()
 		a, b := owner(), owner()
 		write := c.acquire(at(a, 1)).Token
-		g := c.acquire(at(a, 2), converting(quorum.Shared))
+		g := c.acquire(at(a, 2), converting(quorum.Shared), floor(write))
 		c.equal("the reader's token", g.Token, write)
 		if g.Mode != quorum.Shared || g.Readers != 1 {
 			c.failf("a demotion was granted %s with %d readers, want shared with 1", g.Mode, g.Readers)
@@ -167,6 +167,13 @@ var convertChecks = []check{
 		c.above("the next reader's token", c.acquire(b, shared).Token, write)
 		c.contended(owner())
 		c.extend(at(a, 2), shared)
+	}},
+	{"convert/demotion keeps its token where the floor is lower", "a demotion would lower a token", func(c *call) {
+		c.needShares()
+		c.needLeaf()
+		a := owner()
+		write := c.acquire(at(a, 1)).Token
+		c.equal("the reader's token", c.acquire(at(a, 2), converting(quorum.Shared)).Token, write)
 	}},
 	{"convert/demotion takes a floor", "a demoted lease's votes would have different tokens", func(c *call) {
 		c.needShares()
@@ -179,8 +186,8 @@ var convertChecks = []check{
 	{"convert/late request of the old mode is refused", "a doubled request would turn a reader into a writer", func(c *call) {
 		c.needShares()
 		a := owner()
-		c.acquire(at(a, 1))
-		c.acquire(at(a, 2), converting(quorum.Shared))
+		write := c.acquire(at(a, 1)).Token
+		c.acquire(at(a, 2), converting(quorum.Shared), floor(write))
 		c.denied(at(a, 1))
 		c.acquire(owner(), shared)
 	}},
