@@ -249,7 +249,7 @@ func (d *directory) place(name string, text []byte, durable bool) error {
 	}
 	_, err = f.Write(text)
 	if durable && err == nil {
-		err = f.Sync()
+		err = d.sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (d *directory) syncNames() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return errors.Join(d.sync(dir), dir.Close())
 }
 
 // syncParent makes a new directory itself durable. Not everybody may read its
@@ -274,7 +274,7 @@ func (d *directory) syncNames() error {
 // start again from the clock's step.
 func (d *directory) syncParent() {
 	if parent, err := os.Open(filepath.Dir(d.path)); err == nil {
-		_ = parent.Sync()
+		_ = d.sync(parent)
 		_ = parent.Close()
 	}
 }

@@ -24,6 +24,7 @@ type machine struct {
 	tryLock   func(*os.File, lockKind) error  // errLocked when another holds it
 	network   func(*os.File) string           // name of a network file system, or ""
 	untouched func(*os.File) (yes, sure bool) // nothing was ever made in the directory
+	sync      func(*os.File) error
 }
 
 type lockKind int

@@ -33,6 +33,7 @@ func thisMachine() (*machine, error) {
 		boot: id, clock: clock.System(), wall: time.Now,
 		user: os.Geteuid(), groups: append(groups, os.Getegid()),
 		owner: owner, identity: identity, tryLock: tryLock, network: network, untouched: untouched,
+		sync: (*os.File).Sync,
 	}, nil
 }
 

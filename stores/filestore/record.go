@@ -139,7 +139,7 @@ func (d *directory) syncRecord() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Sync(), f.Close(), d.syncNames()); err != nil {
+	if err := errors.Join(d.sync(f), f.Close(), d.syncNames()); err != nil {
 		return fmt.Errorf("put the record on disk: %w", err)
 	}
 	d.known.synced = true
