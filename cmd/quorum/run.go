@@ -205,7 +205,7 @@ func (r *runFlags) hold(ctx context.Context, lease *quorum.Lease, path string, a
 		return &exitError{codeLost, fmt.Errorf("taking %q left only %v of validity, less than --margin %v; "+
 			"the command was not started", lease.Key(), left, r.margin)}
 	}
-	tty := controllingTerminal(signals)
+	tty := controllingTerminal()
 	c, err := start(path, argv, environment(os.Environ(), lease, time.Now()), tty)
 	if err != nil {
 		return fmt.Errorf("cannot run %s: %w", path, err)

@@ -18,7 +18,7 @@ var ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscal
 // the command go on ignoring.
 func catchSignals() chan os.Signal {
 	caught := make(chan os.Signal, 64)
-	for _, sig := range append(slices.Clone(ending), syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP) {
+	for _, sig := range append(slices.Clone(ending), syscall.SIGUSR1, syscall.SIGUSR2) {
 		if !signal.Ignored(sig) {
 			signal.Notify(caught, sig)
 		}

@@ -15,18 +15,16 @@ import (
 type terminal struct {
 	file *os.File
 	own  int // quorum's process group
-
-	signals chan<- os.Signal // where SIGTSTP goes while quorum is not to stop
 }
 
 // controllingTerminal returns nil when there is none, or when quorum is not
 // in its foreground: a background job leaves the terminal alone.
-func controllingTerminal(signals chan<- os.Signal) *terminal {
+func controllingTerminal() *terminal {
 	file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil
 	}
-	t := &terminal{file: file, own: syscall.Getpgrp(), signals: signals}
+	t := &terminal{file: file, own: syscall.Getpgrp()}
 	if t.foreground() != t.own {
 		_ = file.Close()
 		return nil
@@ -54,7 +52,6 @@ func (t *terminal) take() { t.set(t.own) }
 // give puts the command's group in the foreground if quorum's is there now: a
 // shell may have resumed the job with bg.
 func (t *terminal) give(group int) {
-	signal.Notify(t.signals, syscall.SIGTSTP)
 	if t.foreground() == t.own {
 		t.set(group)
 	}
@@ -62,10 +59,8 @@ func (t *terminal) give(group int) {
 
 // stopSelf stops quorum's process group as Ctrl-Z does. Not by SIGSTOP: that
 // would also stop a process that no shell is there to resume.
-func (t *terminal) stopSelf() {
-	signal.Reset(syscall.SIGTSTP)
-	_ = syscall.Kill(0, syscall.SIGTSTP)
-}
+// SIGTSTP is never caught, because package signal cannot give its default back.
+func (t *terminal) stopSelf() { _ = syscall.Kill(0, syscall.SIGTSTP) }
 
 func (t *terminal) set(group int) {
 	_ = unix.IoctlSetPointerInt(int(t.file.Fd()), unix.TIOCSPGRP, group)
