@@ -20,7 +20,7 @@ check: $(STATICCHECK) ## formatting, go vet, staticcheck, and the rules of the c
 	go test -run '^TestRules' .
 
 test: servers ## every test, also against real servers; installs the servers that are missing
-	@$(call each,go test -timeout 5m ./...)
+	@$(call each,go test -timeout 10m ./...)
 
 race: servers ## every test of the root module under the race detector
 	go test -race -timeout 10m ./...

@@ -238,7 +238,7 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 			t.Errorf("%v: %v", b, err)
 			continue
 		}
-		dir := fmt.Sprintf("block%02d", len(jobs))
+		dir := fmt.Sprintf("%s_line%d", strings.NewReplacer("/", "_", ".md", "").Replace(b.file), b.line)
 		files[dir+"/"+name] = withServers(t, text)
 		jobs = append(jobs, job{b, dir, how})
 	}
@@ -246,22 +246,16 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 		t.Fatal("no Go block found")
 	}
 	module := consumer(t, "1.26.0", []string{".", "stores/redisstore"}, files)
+	runGo(t, module, "vet", "./...") // a failure names the page and the line by the folder
 	for _, j := range jobs {
+		if j.vetOnly != "" {
+			t.Logf("%v: vetted and not run: %s", j, j.vetOnly)
+			continue
+		}
 		t.Run(j.String(), func(t *testing.T) {
-			args := []string{"run", "."}
-			switch {
-			case j.vetOnly != "":
-				args = nil
-			case j.how == "test":
-				args = []string{"test", "."}
-			}
-			for _, args := range [][]string{{"vet", "."}, args} {
-				if args != nil {
-					out := runBlock(t, filepath.Join(module, j.dir), args)
-					if want, promised := j.output(); promised && args[0] == "run" && out != want {
-						t.Errorf("it printed\n%s\nand the page promises\n%s", out, want)
-					}
-				}
+			out := runGo(t, filepath.Join(module, j.dir), j.how, ".")
+			if want, promised := j.output(); promised && j.how == "run" && out != want {
+				t.Errorf("it printed\n%s\nand the page promises\n%s", out, want)
 			}
 		})
 	}
@@ -276,9 +270,9 @@ func (b block) output() (text string, promised bool) {
 	return strings.TrimSpace(text), promised
 }
 
-// runBlock runs the go command on one block, bounded, and returns what it
-// printed.
-func runBlock(t *testing.T, dir string, args []string) string {
+// runGo runs the go command, bounded, and returns what it printed. Of a single
+// block that fails it shows what the block was completed to.
+func runGo(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it compiles
 	defer cancel()
@@ -290,7 +284,7 @@ func runBlock(t *testing.T, dir string, args []string) string {
 	if err != nil {
 		source, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 		text, _ := os.ReadFile(append(source, "")[0])
-		t.Errorf("go %s: %v\n%s\n--- completed to:\n%s", strings.Join(args, " "), err, out, text)
+		t.Errorf("go %s: %v\n%s\n%s", strings.Join(args, " "), err, out, text)
 	}
 	return strings.TrimSpace(string(out))
 }
