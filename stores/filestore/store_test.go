@@ -245,6 +245,25 @@ func TestRecordOfAnotherIsSyncedBeforeItIsReliedOn(t *testing.T) {
 	}
 }
 
+// A counter must not be seen above the step that is on disk.
+func TestNameIsNotWrittenBeforeItsStepIsOnDisk(t *testing.T) {
+	dir := newDir(t)
+	c := &clock.Manual{}
+	m := world(t, c)
+	s := openOn(t, m, dir)
+	acquireAndRelease(t, s)
+	before := readFile(t, nameFile(t, s, "report"))
+	failing := errors.New("disk fails")
+	m.sync = func(*os.File) error { return failing }
+	c.Advance(5 * time.Minute)
+	if _, err := s.Acquire(context.Background(), request("report")); !errors.Is(err, failing) {
+		t.Fatalf("acquire on a disk that fails: %v, want its error", err)
+	}
+	if after := readFile(t, nameFile(t, s, "report")); string(after) != string(before) {
+		t.Error("the name was written although the step was not synced")
+	}
+}
+
 func TestServerIsTheDirectory(t *testing.T) {
 	dir := newDir(t)
 	a, b := open(t, dir, clock.System()), open(t, dir+"/../locks", clock.System())
