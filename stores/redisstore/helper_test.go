@@ -3,6 +3,10 @@ package redisstore_test
 import (
 	"context"
 	"crypto/rand"
+	mathrand "math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,4 +107,41 @@ func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
 	if got := quorum.OutcomeOf(err); got != want {
 		t.Fatalf("outcome %v (%v), want %v", got, err, want)
 	}
+}
+
+// seed is random, or the one to replay.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	if text := os.Getenv("QUORUM_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return mathrand.Uint64()
+}
+
+// runID asks a server which life of it this is.
+func runID(t *testing.T, c *redis.Client) string {
+	t.Helper()
+	info, err := c.Info(t.Context(), "server").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "run_id:")
+	id, _, _ := strings.Cut(rest, "\r")
+	return id
+}
+
+// evalMicros is the server's time for one EVALSHA.
+func evalMicros(t testing.TB, info map[string]map[string]string) float64 {
+	t.Helper()
+	_, text, _ := strings.Cut(info["Commandstats"]["cmdstat_evalsha"], "usec_per_call=")
+	text, _, _ = strings.Cut(text, ",")
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("INFO commandstats: %v: %q", err, info)
+	}
+	return f
 }

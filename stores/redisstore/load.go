@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -114,11 +113,9 @@ func (s *Store) load(ctx context.Context, f family, before *scripts) (*scripts, 
 		}
 		return err
 	}, s.tag+":record")
-	switch {
-	case errors.Is(err, quorum.ErrUnsupported):
-		return nil, quorum.Undelivered(err)
-	case err != nil:
-		return nil, quorum.Undelivered(fmt.Errorf("load the scripts: %w", s.explain(err)))
+	if err != nil {
+		err, _ = translate(err)
+		return nil, quorum.Undelivered(fmt.Errorf("load the scripts: %w", err))
 	}
 	return at, nil
 }
@@ -149,8 +146,7 @@ func ask(ctx context.Context, tx *redis.Tx) (about, error) {
 	a.major, _ = strconv.Atoi(major) // 0 is an old server: no flags
 	switch {
 	case field(server.Val(), "redis_mode") == "cluster":
-		return a, fmt.Errorf("%w: the server is a node of a Redis Cluster; give each store a server of its own",
-			quorum.ErrUnsupported)
+		return a, fmt.Errorf("%w: %s", quorum.ErrUnsupported, inCluster)
 	case a.runID == "" || strings.Trim(a.runID, idLetters) != "":
 		return a, fmt.Errorf("%w: INFO shows no run_id, so a restart of the server could not be seen", quorum.ErrUnsupported)
 	}

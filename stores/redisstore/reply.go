@@ -39,7 +39,8 @@ func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quo
 	return g, t.err
 }
 
-// refused reads a refusal: word, left, counter, readers, clean, label, reason.
+// refused reads a refusal: word, left, counter, readers, clean, label, and
+// either whether the label's owner took the name by force or a reason.
 func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 	e := &quorum.RefusedError{
 		Left:    time.Duration(t.number(1)) * time.Microsecond,
@@ -48,7 +49,12 @@ func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 		Clean:   t.number(4) == 1 && !s.limits.Doubles,
 		Label:   t.word(5),
 		Server:  at.runID,
-		Reason:  t.word(6),
+	}
+	switch last := t.at(6).(type) {
+	case int64:
+		e.Forced = last == 1
+	case string:
+		e.Reason = last
 	}
 	switch word := t.word(0); word {
 	case "held":
@@ -63,9 +69,6 @@ func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 			"stores, strategy and MaxTTL?", s.name, e.Reason, r.Set)
 	default:
 		return fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, word)
-	}
-	if e.Reason == "forced" {
-		e.Forced, e.Reason = true, "forced, by "+e.Label
 	}
 	if t.err != nil {
 		return fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, t.err)

@@ -52,7 +52,7 @@ func TestEveryVerb(t *testing.T) {
 			t.Errorf("forced grant: %+v", taken)
 		}
 		_, err = s.Extend(t.Context(), b)
-		if !errors.As(err, &refused) || refused.Outcome != quorum.OutcomeNotHeld || refused.Reason != "forced, by operator" {
+		if !errors.As(err, &refused) || refused.Outcome != quorum.OutcomeNotHeld || !refused.Forced || refused.Label != "operator" {
 			t.Errorf("extend after a take-over: %v", err)
 		}
 		mustRelease(t, s, force)

@@ -39,13 +39,16 @@ if (m and m > try) or tonumber(got[4] or -1) >= try then
 end
 local same = m == try
 
--- place gives this owner the vote, in place of an older attempt's.
-local function place(writer, given, from, start)
+-- place gives this owner the vote, in place of an older attempt's. It ends no
+-- sooner than that one did, and began with it unless the mode changes.
+local function place(writer, given)
+  local start = m and writer == (vote == 'w') and s or now
+  local stops = max(e or 0, now + ttl)
   if writer then
-    id, attempt, token, ends, since, label = owner, try, given, max(from, now + ttl), start, text
+    id, attempt, token, ends, since, label = owner, try, given, stops, start, text
     write()
   else
-    read(owner, try, given, max(from, now + ttl), start, text)
+    read(owner, try, given, stops, start, text)
   end
   return granted(given)
 end
@@ -54,11 +57,11 @@ end
 local function prolong()
   count(t, vote == 'w')
   text = l
-  return place(vote == 'w', t, e, s)
+  return place(vote == 'w', t)
 end
 
 -- vote_anew gives a token that nobody had; a reader's may be another reader's.
-local function vote_anew(writer, from)
+local function vote_anew(writer)
   local given
   if writer or by_writer then
     given = max(number + 1, least, base + 1)
@@ -67,7 +70,7 @@ local function vote_anew(writer, from)
   end
   if given >= LIMIT then return invalid('no token is left below 2^53 for this name') end
   count(given, writer)
-  return place(writer, given, from, now)
+  return place(writer, given)
 end
 
 if kind == 'repair' then
@@ -76,17 +79,17 @@ if kind == 'repair' then
   if others > 0 and (writer or vote == 'w') then return held() end
   if known and number > least then return refuse('held', m) end -- a later owner was here
   count(least, writer)
-  return place(writer, least, e or 0, now)
+  return place(writer, least)
 end
 if kind == 'convert' then
   if not m then return refuse('not held') end
   if same then return prolong() end
   if mode == 'w' then
     if others > 0 then return held() end
-    return vote_anew(true, e)
+    return vote_anew(true)
   end
   count(max(t, least), by_writer) -- a demoted writer's number stays a writer's
-  return place(false, max(t, least), e, s)
+  return place(false, max(t, least))
 end
 if kind == 'force' then
   if others > 0 then
@@ -102,8 +105,8 @@ if kind == 'force' then
     votes = m and 1 or 0
   end
   if same then return prolong() end
-  return vote_anew(true, 0)
+  return vote_anew(true)
 end
 if same then return prolong() end
 if others > 0 and (mode == 'w' or vote == 'w') then return held() end
-return vote_anew(mode == 'w', 0)
+return vote_anew(mode == 'w')

@@ -42,6 +42,10 @@ local function settle(text, known)
     id, attempt, token, ends, since, last, label = match(text, '^w (%x+) (%d+) (%d+) (%d+) (%d+) (%a) (.*)$')
     attempt, token, ends, since = tonumber(attempt), tonumber(token), tonumber(ends), tonumber(since)
     if ends <= now then
+      if ends > 0 then -- an end that was seen stays one when the clock goes back
+        ends = 0
+        write_vote('KEEPTTL')
+      end
       id, last = nil, 'e'
       return
     end
@@ -118,12 +122,13 @@ local function invalid(why)
 end
 
 -- refuse says no: how long the holder stays, the counter, the readers, whether
--- nothing of this owner is here, and whose label to show.
+-- nothing of this owner is here, whose label to show, and whether that one took
+-- the name from this owner by force.
 local function refuse(word, mine, left, holder)
   local readers = vote == 'r' and votes or 0
   local stop, by = match(call('HGET', KEYS[7], ARGV[1]) or '', '^(%d+) (.*)$')
   local forced = stop and tonumber(stop) > now
-  return done({word, left or 0, known and number or 0, readers, mine and 0 or 1, forced and by or holder or '', forced and 'forced' or ''})
+  return done({word, left or 0, known and number or 0, readers, mine and 0 or 1, forced and by or holder or '', forced and 1 or 0})
 end
 
 -- granted replies the bare token in the usual case: a writer after a release.

@@ -15,7 +15,7 @@ if how == 'forgotten' or how == 'promoted' then
   quarantine, changed = now + MAXTTL, true
   return done(1)
 elseif how == 'fresh' then
-  quarantine, changed = 0, true
+  quarantine, lost, changed = 0, 0, true
   return done(1)
 elseif now < quarantine then
   return refuse('quarantined', "the quarantine's time is not over")
@@ -24,7 +24,7 @@ local periods, mark = floor(now / PERIOD)
 if how == 'alone' then
   -- The clock's fraction, not its next step: a server that loses everything
   -- three times in five minutes must not start three times at one number.
-  mark = max(periods * STEP + floor((now - periods * PERIOD) * STEP / PERIOD), (max(highest, step) + 1) * STEP)
+  mark = max(periods * STEP + floor((now - periods * PERIOD) * STEP / PERIOD), (max(highest, lost == 1 and 0 or step) + 1) * STEP)
 else
   mark = (max(highest, step, periods) + 1) * STEP
 end
@@ -32,5 +32,6 @@ if mark >= LIMIT then
   return done(redis.error_reply('INVALID a raise above that step would use up the tokens'))
 end
 base = max(base, mark)
-step, moved, quarantine, changed = floor(base / STEP), now, 0, true
+step, moved = max(step, floor(base / STEP)), now
+quarantine, lost, changed = 0, 0, true
 return done(1)

@@ -4,10 +4,11 @@
 --   SET     fingerprint of the client's set, 16 hexadecimal digits
 --   MAXTTL  longest TTL of the set, in microseconds
 --   GUARD   whether a server that may have forgotten is kept out
--- A record reads "1 RUN SET SET2 step moved base quarantine". SET2 is "-" but
--- while a set is being changed; times are microseconds of this server; a
--- quarantine is its end, or 0. Numbers stay below 2^53 and are written by %.0f,
--- which is exact where Lua's own conversion keeps 14 digits.
+-- A record reads "1 RUN SET SET2 step moved base quarantine lost". SET2 is "-"
+-- but while a set is being changed; times are microseconds of this server; a
+-- quarantine is its end, or 0; lost is 1 while the step is the clock's and no
+-- memory, because there was no record. Numbers stay below 2^53 and are written
+-- by %.0f, which is exact where Lua's own conversion keeps 14 digits.
 local call, match, sub, fmt = redis.call, string.match, string.sub, string.format
 local floor, max, min = math.floor, math.max, math.min
 local STEP, PERIOD, LIMIT, REACH = 67108864, 300000000, 9007199254740992, 1099511627776
@@ -17,12 +18,12 @@ local HEAD = '1 ' .. RUN .. ' ' .. SET .. ' - '
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 local head, changed = HEAD, false
-local step, moved, base, quarantine = 0, 0, 0, 0
+local step, moved, base, quarantine, lost = 0, 0, 0, 0, 0
 
 -- open reads the record and brings it up to now. It returns a reply when this
 -- client may not go on.
 local function open(record)
-  local run, at, g, m, b, q = RUN, #HEAD + 1, 0, 0, 0, 0
+  local run, at, g, m, b, q, l = RUN, #HEAD + 1, 0, 0, 0, 0, 1
   if record and sub(record, 1, #HEAD) ~= HEAD then
     local version, first, second
     version, run, first, second, at = match(record, '^(%d+) (%S+) (%S+) (%S+) ()')
@@ -35,17 +36,18 @@ local function open(record)
     head = '1 ' .. RUN .. ' ' .. first .. ' ' .. second .. ' '
   end
   if record then
-    g, m, b, q = match(record, '^(%d+) (%d+) (%d+) (%d+)$', at)
+    g, m, b, q, l = match(record, '^(%d+) (%d+) (%d+) (%d+) (%d)$', at)
     if not g then
       return redis.error_reply('RECORD the record on this server is damaged')
     end
   end
-  step, moved, base, quarantine = tonumber(g), tonumber(m), tonumber(b), tonumber(q)
+  step, moved, base, quarantine, lost = tonumber(g), tonumber(m), tonumber(b), tonumber(q), tonumber(l)
   if now - moved >= PERIOD or now < moved then
     step, moved, changed = max(step + 1, floor(now / PERIOD)), now, true
   end
   if not record or run ~= RUN then -- it may have forgotten
     quarantine, changed = GUARD and now + MAXTTL or 0, true
+    if not GUARD then lost = 0 end
   elseif quarantine > now + MAXTTL then -- the clock went back
     quarantine, changed = now + MAXTTL, true
   end
@@ -54,7 +56,7 @@ end
 -- done writes what changed of the record, last of all, and replies.
 local function done(reply)
   if changed then
-    call('SET', KEYS[1], head .. fmt('%.0f %.0f %.0f %.0f', step, moved, base, quarantine))
+    call('SET', KEYS[1], head .. fmt('%.0f %.0f %.0f %.0f %d', step, moved, base, quarantine, lost))
   end
   return reply
 end

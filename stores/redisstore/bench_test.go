@@ -1,0 +1,54 @@
+package redisstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/testserver"
+)
+
+// BenchmarkPair is one acquire and one release of a known key, and, in
+// "usec/pair", the server's time for the two scripts.
+func BenchmarkPair(b *testing.B) {
+	c := client(b, testserver.Redis(b).Addr)
+	s := store(b, c)
+	r := ask("bench", owner())
+	r.TTL, r.MaxTTL = 15*time.Second, time.Minute
+	declareNewFor(b, s, r)
+	pair := func() {
+		r.Owner.Attempt++
+		mustAcquire(b, s, r)
+		mustRelease(b, s, r)
+	}
+	pair()
+	if err := c.ConfigResetStat(b.Context()).Err(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		pair()
+	}
+	b.StopTimer()
+	info, err := c.InfoMap(b.Context(), "commandstats").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(2*evalMicros(b, info), "usec/pair")
+}
+
+// BenchmarkRefusal is an acquire beside a holder.
+func BenchmarkRefusal(b *testing.B) {
+	s := store(b, client(b, testserver.Redis(b).Addr))
+	r := ask("bench", owner())
+	r.TTL, r.MaxTTL = time.Hour, time.Hour
+	declareNewFor(b, s, r)
+	mustAcquire(b, s, r)
+	r.Owner = owner()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Acquire(b.Context(), r); quorum.OutcomeOf(err) != quorum.OutcomeContended {
+			b.Fatal(err)
+		}
+	}
+}
