@@ -18,6 +18,10 @@ var keyChecks = []check{
 	{"key/unicode", "a name beyond ASCII would be cut or folded", func(c *call) {
 		c.apart("\U0001F512", "\U0001F513", "Straße", "STRASSE", "ſ", "s", "\ufeffs", "\u200bs", "漢字", "漢", "\U0010FFFF", "\u0001")
 	}},
+	{"key/alike checksums do not meet", "names would be reduced to a short number and meet", func(c *call) {
+		// Pairs with one CRC-32 each.
+		c.apart("plumless", "buckeroo", "codding", "gnu")
+	}},
 	{"key/500 common bytes", "names would be cut and meet", func(c *call) {
 		long := strings.Repeat("x", c.longest()-12)
 		c.apart(long, long+"a", long+"b", long+"aaaaaaaaaaaa", long+"aaaaaaaaaaab")

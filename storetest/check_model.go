@@ -22,7 +22,7 @@ var modelChecks = []check{
 		if c.f.Advance == nil {
 			c.skip("the Factory has no Advance")
 		}
-		newTwins(c, c.store.Limits().Shares, true).run(400)
+		newTwins(c, c.store.Limits().Shares, true).run(800)
 	}},
 }
 
@@ -37,6 +37,8 @@ type twins struct {
 	keys   []string
 	offset map[string]int64 // the store's token of a key less the model's
 	last   map[string]int64 // the model's latest token of a key
+	latest map[string]int   // which of owners had it
+	tries  map[string]uint32
 	log    []string
 	shares bool
 	ends   bool // votes end, and time passes
@@ -44,7 +46,10 @@ type twins struct {
 
 func newTwins(c *call, shares, ends bool) *twins {
 	c.needLeaf()
-	w := &twins{call: c, seed: c.f.Seed, shares: shares, ends: ends, offset: map[string]int64{}, last: map[string]int64{}}
+	w := &twins{
+		call: c, seed: c.f.Seed, shares: shares, ends: ends, offset: map[string]int64{},
+		last: map[string]int64{}, latest: map[string]int{}, tries: map[string]uint32{},
+	}
 	for w.seed == 0 {
 		w.seed = rand.Uint64()
 	}
@@ -88,8 +93,9 @@ func (w *twins) run(n int) {
 
 // one draws a request, puts it to both and compares the answers.
 func (w *twins) one() {
-	who := w.rand.IntN(len(w.owners))
-	r := w.request(at(w.owners[who], uint32(1+w.rand.IntN(4))), key(w.keys[w.rand.IntN(len(w.keys))]))
+	k := w.keys[w.rand.IntN(len(w.keys))]
+	who, try := w.who(k)
+	r := w.request(at(w.owners[who], try), key(k))
 	verb := "Acquire"
 	switch w.rand.IntN(8) {
 	case 0, 1:
@@ -112,8 +118,8 @@ func (w *twins) one() {
 		// not matter how finely a store counts; and no younger attempt asks
 		// for less than an older one has, which a store may take either way.
 		r.TTL = 25 * time.Second
-		if verb == "Extend" {
-			r.TTL -= time.Duration(w.rand.IntN(3)) * 10 * time.Second
+		if verb == "Extend" && w.rand.IntN(2) == 0 {
+			r.TTL -= time.Duration(1+w.rand.IntN(2)) * 10 * time.Second
 		}
 	}
 	w.note("%s of%s by owner %d/%d, %s, %s, floor %d, TTL %v, entomb %v",
@@ -124,6 +130,26 @@ func (w *twins) one() {
 	}
 	mine := w.ask(w.store, verb, r)
 	w.compare(r, mine, its)
+	if its.err == nil && verb != "Release" {
+		w.latest[k], w.tries[k] = who, try
+	}
+}
+
+// who draws an owner and its attempt: every other time the latest that was granted
+// the key or an attempt next to it, because an even draw of all meets hardly
+// anything but refusals.
+func (w *twins) who(k string) (who int, try uint32) {
+	who, ok := w.latest[k]
+	if !ok || w.rand.IntN(2) == 0 {
+		return w.rand.IntN(len(w.owners)), uint32(1 + w.rand.IntN(4))
+	}
+	switch w.rand.IntN(6) {
+	case 0:
+		return who, w.tries[k] + 1
+	case 1:
+		return who, max(w.tries[k], 2) - 1
+	}
+	return who, w.tries[k]
 }
 
 // kind draws a kind of Acquire.

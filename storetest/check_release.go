@@ -58,6 +58,17 @@ var releaseChecks = []check{
 		c.contended(owner())
 		c.extend(b)
 	}},
+	{"release/second time after the next holder came", "a release whose answer was lost is sent again, and would free a later lock", func(c *call) {
+		a, b := owner(), owner()
+		c.acquire(a)
+		c.release(a)
+		c.acquire(b)
+		if err := c.tryRelease(a); !errors.Is(err, quorum.ErrNotHeld) {
+			c.failf("the second Release = %v, want ErrNotHeld", err)
+		}
+		c.extend(b)
+		c.contended(owner())
+	}},
 	{"release/same attempt may come back where not entombed", "a retry of the same attempt would be refused for no reason", func(c *call) {
 		a := owner()
 		g := c.acquire(a)
