@@ -34,6 +34,7 @@ func TestWhoMayUseADirectory(t *testing.T) {
 		{"root's for my group", 0, mine, 0o770, me, 0o660, ""},
 		{"root's for my group, readable", 0, mine, 0o775, me, 0o660, ""},
 		{"root's for my group, not writable", 0, mine, 0o750, me, 0, "the group needs rwx"},
+		{"root's for my group, sticky", 0, mine, 0o770 | fs.ModeSticky, me, 0, "chmod -t"},
 		{"root's for another group", 0, theirs, 0o770, me, 0, "needs to be in that group"},
 		{"root's, world-writable", 0, mine, 0o773, me, 0, "everybody may write"},
 		{"another user's", theirs, mine, 0o770, me, 0, "user 2000 owns it"},
@@ -243,6 +244,7 @@ func TestF085ChildInheritsNothing(t *testing.T) {
 	s := open(t, dir, clock.System())
 	r := request("report")
 	acquire(t, s, r)
+	wantHeld(t, open(t, dir, clock.System()), "report") // opens what the first one made
 	list, err := exec.Command("ls", "-l", "/proc/self/fd").CombinedOutput()
 	if err != nil {
 		t.Skipf("ls: %v", err)

@@ -97,6 +97,8 @@ func (m *machine) access(fi fs.FileInfo) (mode fs.FileMode, group int, err error
 		return 0, 0, errors.New("it is not a directory")
 	case perm&0o002 != 0:
 		return 0, 0, fmt.Errorf("everybody may write in it (mode %04o), and so take or free any lock; chmod o-w it", perm)
+	case uid == 0 && fi.Mode()&fs.ModeSticky != 0 && perm&0o020 != 0:
+		return 0, 0, fmt.Errorf("its sticky bit keeps the members of its group %d from replacing each other's files; chmod -t it", gid)
 	case uid == 0 && perm&0o070 == 0o070 && (m.user == 0 || slices.Contains(m.groups, gid)):
 		return 0o660, gid, nil
 	case uid == m.user:

@@ -43,6 +43,12 @@ type Store struct {
 	dir *directory
 }
 
+var (
+	_ quorum.Adviser   = (*Store)(nil)
+	_ quorum.HighWater = (*Store)(nil)
+	_ quorum.Inspector = (*Store)(nil)
+)
+
 // Option is a setting of [New].
 type Option struct{ apply func(*machine) }
 
