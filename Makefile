@@ -7,7 +7,7 @@ STATICCHECK := $(CURDIR)/.cache/bin/staticcheck-$(shell go env GOVERSION)
 each = status=0; for dir in $$(go list -m -f '{{.Dir}}'); do \
 	echo "== $$dir: $(1)"; (cd $$dir && $(1)) || status=1; done; exit $$status
 
-.PHONY: help check test race oldest bench servers clean
+.PHONY: help check test race sim oldest bench servers clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -24,6 +24,9 @@ test: servers ## every test, also against real servers; installs the servers tha
 
 race: servers ## every test of the root module under the race detector
 	go test -race -timeout 10m ./...
+
+sim: ## the protocol in the simulator
+	go test -timeout 10m -v ./internal/sim/...
 
 oldest: ## build and vet the root module with the oldest Go that it supports
 	GOTOOLCHAIN=go1.25.0 GOWORK=off go vet ./...
