@@ -73,6 +73,7 @@ func TestR79FaultsOfOneCall(t *testing.T) {
 		{"dropped reply", []storetest.Fault{storetest.DropReply(boom)}, time.Hour, boom, 0, true, 1},
 		{"hang", []storetest.Fault{storetest.Hang()}, time.Second, context.DeadlineExceeded, time.Second, false, 0},
 		{"doubled", []storetest.Fault{storetest.Double(0)}, time.Hour, nil, 0, true, 2},
+		{"an error that comes late", []storetest.Fault{storetest.LateReply(time.Second), storetest.Fail(boom)}, time.Hour, boom, time.Second, false, 0},
 		{"latency, then a dropped reply", []storetest.Fault{storetest.Latency(time.Second), storetest.DropReply(boom)}, time.Hour, boom, time.Second, true, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -130,6 +131,27 @@ func TestR79CloseGivesUpWhatIsLate(t *testing.T) {
 		}
 		if taken(t, under) {
 			t.Error("a request was applied although the wrapper was closed")
+		}
+	})
+}
+
+func TestR79CloseThawsAndEndsHangs(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *storetest.Spoiled, _ *MapStore) {
+		for _, tc := range []struct {
+			fault storetest.Fault
+			want  error
+		}{{storetest.Hang(), storetest.ErrSpoiled}, {storetest.Freeze(), nil}} {
+			s := storetest.Spoil(&MapStore{Now: time.Now}, storetest.Always(tc.fault))
+			done := make(chan error, 1)
+			go func() {
+				_, err := s.Acquire(t.Context(), ask(someone(1)))
+				done <- err
+			}()
+			synctest.Wait()
+			s.Close()
+			if err := <-done; err != tc.want {
+				t.Errorf("the call answered %v after Close, want %v", err, tc.want)
+			}
 		}
 	})
 }
