@@ -1,7 +1,7 @@
 // Package storetest checks that a [quorum.Store] keeps the contract, and
 // spoils a store's calls on purpose.
 //
-// [Run] is for whoever writes a store: some eighty small checks, each a named
+// [Run] is for whoever writes a store: more than a hundred small checks, each a named
 // subtest that prints one line of explanation when it fails. [Spoil] is for
 // whoever uses one: it wraps a store and delays, loses, doubles or hangs calls
 // as it is told, and keeps a log of them.
