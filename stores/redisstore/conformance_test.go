@@ -57,3 +57,27 @@ func TestConformanceMiniredis(t *testing.T) {
 		Restart: func(*testing.T, quorum.Store) { m.FlushAll() },
 	})
 }
+
+// TestConformanceRestarts runs the suite on real servers, one a check, whose
+// clocks are moved by hand and which are restarted.
+func TestConformanceRestarts(t *testing.T) {
+	var node *testserver.RedisNode
+	var clock *serverClock
+	storetest.Run(t, storetest.Factory{
+		New: func(t *testing.T) quorum.Store {
+			node, clock = stoppedRedis(t)
+			return store(t, client(t, node.Addr))
+		},
+		Second: func(t *testing.T, _ quorum.Store) quorum.Store {
+			return store(t, client(t, node.Addr))
+		},
+		Advance: func(d time.Duration) { clock.advance(d) },
+		Restart: func(t *testing.T, s quorum.Store) {
+			node.Restart()
+			await(t, "the client to reach the server again", func() bool {
+				_, err := s.(*redisstore.Store).Inspect(t.Context(), ask("k", owner()))
+				return quorum.OutcomeOf(err) != quorum.OutcomeUndelivered && quorum.OutcomeOf(err) != quorum.OutcomeUnknown
+			})
+		},
+	})
+}

@@ -96,8 +96,9 @@ func write(f family, runID string, guard, shebang bool) *scripts {
 		case shebang:
 			first = "#!lua\n"
 		}
-		s.text[v] = fmt.Sprintf("%slocal RUN, SET, MAXTTL, GUARD = '%s', '%v', %d, %t\n%s",
-			first, runID, f.set, micros(f.maxTTL), guard, bodies[v])
+		literals := fmt.Sprintf("local RUN, SET, MAXTTL, GUARD, HEAD = '%s', '%v', %d, %t, '1 %s %v - '\n",
+			runID, f.set, micros(f.maxTTL), guard, runID, f.set)
+		s.text[v] = first + literals + bodies[v]
 		sum := sha1.Sum([]byte(s.text[v])) // Redis's name for a script, no secret
 		s.sha[v] = hex.EncodeToString(sum[:])
 	}

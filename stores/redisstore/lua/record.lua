@@ -4,6 +4,7 @@
 --   SET     fingerprint of the client's set, 16 hexadecimal digits
 --   MAXTTL  longest TTL of the set, in microseconds
 --   GUARD   whether a server that may have forgotten is kept out
+--   HEAD    how a record of this run and set alone begins
 -- A record reads "1 RUN SET SET2 step moved base quarantine lost". SET2 is "-"
 -- but while a set is being changed; times are microseconds of this server; a
 -- quarantine is its end, or 0; lost is 1 while the step is the clock's and no
@@ -13,7 +14,6 @@ local call, match, sub, fmt = redis.call, string.match, string.sub, string.forma
 local floor, max, min = math.floor, math.max, math.min
 local STEP, PERIOD, LIMIT, REACH = 67108864, 300000000, 9007199254740992, 1099511627776
 local KEEP = floor(MAXTTL / 1000) + 601000 -- a counter's life: MaxTTL, 10 minutes' rest and 1 s, in milliseconds
-local HEAD = '1 ' .. RUN .. ' ' .. SET .. ' - '
 
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
