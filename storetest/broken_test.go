@@ -3,8 +3,8 @@ package storetest_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/quorumlock/quorum"
@@ -242,13 +242,18 @@ var broken = []struct {
 		}
 	}},
 	{"looks first and takes later", "concurrent/one winner of 32", func(f *flawed) {
+		// The first to look waits until a second has looked, as happens now
+		// and then to a store that does not lock.
+		var looks atomic.Int32
+		second := make(chan struct{})
 		f.acquire = func(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
 			free := true
 			f.edit(r, func(n *name) { free = n.owner == quorum.Owner{} })
-			if free {
-				for range 100 {
-					runtime.Gosched()
+			if free && strings.Contains(r.Key, "one winner") {
+				if looks.Add(1) == 2 {
+					close(second)
 				}
+				<-second
 				r.Kind = quorum.KindForce
 			}
 			return f.MapStore.Acquire(ctx, r)
