@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/quorumlock/quorum"
 )
 
@@ -25,8 +27,7 @@ type screen struct {
 func newScreen(out io.Writer) *screen {
 	s := &screen{out: out, began: time.Now()}
 	if f, ok := out.(*os.File); ok {
-		info, err := f.Stat()
-		s.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+		s.terminal = term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 	}
 	return s
 }

@@ -10,8 +10,10 @@ require (
 	github.com/quorumlock/quorum v0.0.0
 	github.com/quorumlock/quorum/stores/redisstore v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.48.0
 )
 
 require (
@@ -20,6 +22,7 @@ require (
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/text v0.14.0 // indirect
 )
 
 replace github.com/quorumlock/quorum/stores/redisstore => ../../stores/redisstore

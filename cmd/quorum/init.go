@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 func newInit() *cobra.Command {
@@ -58,10 +59,8 @@ func initialize(ctx context.Context, s *set, yes bool, stdin io.Reader, stdout, 
 
 // confirm asks at a terminal, and refuses without one: a script says --yes.
 func confirm(stdin io.Reader, stderr io.Writer) error {
-	if f, ok := stdin.(*os.File); ok {
-		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-			return usagef("init has to be sure that nobody holds a lock in these stores; say so with --yes")
-		}
+	if f, ok := stdin.(*os.File); ok && !term.IsTerminal(int(f.Fd())) {
+		return usagef("init has to be sure that nobody holds a lock in these stores; say so with --yes")
 	}
 	fmt.Fprint(stderr, "Does nobody hold a lock in these stores? Type yes: ")
 	answer, err := bufio.NewReader(stdin).ReadString('\n')
