@@ -93,7 +93,7 @@ func (v *verb) extend(ctx context.Context, q *core.Quorum, r Request) (Grant, er
 	case lost:
 		return Grant{}, v.lost(votes)
 	}
-	return Grant{}, &noQuorumError{votes}
+	return Grant{}, &noQuorumError{votes: votes}
 }
 
 // grant is what the members granted together. Readers may have come to one
@@ -140,7 +140,7 @@ func (v *verb) release(ctx context.Context, q *core.Quorum, r Request) error {
 	v.mu.Unlock()
 	votes := v.look()
 	if answered != core.Full(len(v.set.members)) {
-		return &noQuorumError{votes}
+		return &noQuorumError{votes: votes, released: v.set.rule.Met(answered)}
 	}
 	for _, vote := range votes {
 		if vote.Outcome == OutcomeGranted {
@@ -177,7 +177,7 @@ func (v *verb) refusal(why core.Failure, votes []Vote) error {
 		// those that are silent could not make up for them.
 		refused.Outcome = OutcomeNotHeld
 	default:
-		return &noQuorumError{votes}
+		return &noQuorumError{votes: votes}
 	}
 	return refused
 }

@@ -33,6 +33,9 @@ func answerOf(g Grant, err error) core.Answer {
 		}
 	}
 	a := core.Answer{Outcome: core.Outcome(OutcomeOf(err))}
+	if few := (*noQuorumError)(nil); errors.As(err, &few) {
+		a.Enough = few.released
+	}
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
 		a.Clean, a.Forced = refused.Clean, refused.Forced
 		a.Token = refused.Counter
@@ -43,6 +46,9 @@ func answerOf(g Grant, err error) core.Answer {
 
 // nestedVotes returns what the members of a composite answered.
 func nestedVotes(g Grant, err error) []Vote {
+	if few := (*noQuorumError)(nil); errors.As(err, &few) {
+		return few.votes
+	}
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
 		return refused.Votes
 	}

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -40,16 +41,18 @@ type driver struct {
 	timer   *time.Timer
 	flights int  // calls that have not ended
 	stopped bool // nothing leaves any more
-	errs    []error
-	nested  [][]Vote
-	last    []core.Answer // of each store
+	// Of each store, what it answered last: to a release, and to anything else.
+	undone []error
+	errs   []error
+	nested [][]Vote
+	last   []core.Answer
 }
 
 func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m machine) *driver {
 	n := len(set.members)
 	return &driver{
 		set: set, clock: c, m: m, base: context.WithoutCancel(ctx),
-		errs: make([]error, n), nested: make([][]Vote, n), last: make([]core.Answer, n),
+		undone: make([]error, n), errs: make([]error, n), nested: make([][]Vote, n), last: make([]core.Answer, n),
 	}
 }
 
@@ -115,8 +118,8 @@ func (d *driver) call(base context.Context, c core.Call) {
 	ctx, cancel := context.WithTimeout(base, c.Req.Limit)
 	defer cancel()
 	a, nested, err := d.ask(ctx, d.set.members[c.Store], c.Req)
-	if err == nil && a.Outcome == core.Unknown {
-		err = fmt.Errorf("no answer within %v", c.Req.Limit)
+	if err != nil && a.Outcome == core.Unknown && ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v: %w", c.Req.Limit, err)
 	}
 	if verb := c.Req.Verb; verb != core.Release && verb != core.Raise {
 		if of := d.set.servers.meet(c.Store, a.Server); of >= 0 {
@@ -130,7 +133,11 @@ func (d *driver) call(base context.Context, c core.Call) {
 	}
 	d.do(func(now clock.Instant) {
 		d.flights--
-		d.errs[c.Store], d.nested[c.Store], d.last[c.Store] = err, nested, a
+		if c.Req.Verb == core.Release {
+			d.undone[c.Store] = err
+		} else {
+			d.errs[c.Store], d.nested[c.Store], d.last[c.Store] = err, nested, a
+		}
 		d.m.Answer(now, c.Store, c.Seq, a)
 	})
 }
@@ -191,10 +198,23 @@ func (d *driver) votes(view func(i int) core.VoteView) []Vote {
 	out := make([]Vote, len(d.set.members))
 	for i, m := range d.set.members {
 		v := view(i)
-		out[i] = Vote{Store: m.Name(), Outcome: Outcome(v.Outcome), Token: v.Token, Took: v.Took, Votes: d.nested[i]}
+		out[i] = Vote{Store: m.Name(), Outcome: Outcome(v.Outcome), Token: v.Token, Took: v.Took}
+		err, nested := d.errs[i], d.nested[i]
+		switch {
+		case v.Released:
+			err, nested = d.undone[i], nestedVotes(Grant{}, d.undone[i])
+		case v.Pending:
+			err, nested = errPending, nil
+		case v.Outcome == core.NotAsked:
+			nested = nil
+		}
+		out[i].Votes = nested
 		if v.Outcome != core.Granted && v.Outcome != core.NotAsked {
-			out[i].Err = d.errs[i]
+			out[i].Err = err
 		}
 	}
 	return out
 }
+
+// errPending is the vote of a store that was asked and has not answered.
+var errPending = errors.New("no answer yet")

@@ -134,10 +134,17 @@ func refusedAs(err error, target **RefusedError) bool {
 }
 
 // noQuorumError is a composite's answer when too few members gave a clear one:
-// the outcome is unknown.
-type noQuorumError struct{ votes []Vote }
+// the outcome is unknown. A release must reach every member, so it is also the
+// answer where a quorum of them released, and the others have to be told again.
+type noQuorumError struct {
+	votes    []Vote
+	released bool
+}
 
 func (e *noQuorumError) Error() string {
+	if e.released {
+		return fmt.Sprintf("released, but not by every member: %s", voteText(e.votes))
+	}
 	return fmt.Sprintf("too few members answered: %s", voteText(e.votes))
 }
 

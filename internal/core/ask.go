@@ -129,6 +129,7 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 		s.vote = unclear
 	default:
 		s.vote = refused
+		q.counter = max(q.counter, a.Token)
 	}
 }
 

@@ -5,6 +5,21 @@ import "time"
 // maxDoubling bounds the shift of a backoff; any bound is reached long before.
 const maxDoubling = 20
 
+// calmAfterMove is where the backoff starts again when the name has changed
+// hands since the last attempt: such a lock is free every now and then, and a
+// waiter that comes once a second would hardly ever meet it free.
+const calmAfterMove = 3
+
+// backoff is the pause after an attempt that failed.
+func (l *Lease) backoff() time.Duration {
+	l.calm++
+	if moved := l.q.counter > l.counter; moved && l.counter > 0 {
+		l.calm = min(l.calm, calmAfterMove)
+	}
+	l.counter = l.q.counter
+	return l.pause(l.calm)
+}
+
 // pause is the backoff after an attempt: evenly drawn from nothing to a bound
 // that doubles ("full jitter"). It is a function of the attempt's number, so
 // that no caller can use up another's.

@@ -171,7 +171,9 @@ func (q *Quorum) releaseAll(now clock.Instant) {
 // released takes the answer to a Release.
 func (q *Quorum) released(now clock.Instant, i int, a Answer) {
 	s := &q.slots[i]
-	s.outcome = a.Outcome
+	if q.phase == Releasing { // a roll-back does not change what the attempt came to
+		s.outcome, s.released = a.Outcome, true
+	}
 	switch a.Outcome {
 	case Granted, NotHeld:
 		// Nothing was sent since, because a store has one call at a time; a
@@ -179,6 +181,7 @@ func (q *Quorum) released(now clock.Instant, i int, a Answer) {
 		s.asked, s.clean, s.linger = false, true, false
 		s.owe, s.answered = false, true
 	default:
+		s.answered = s.answered || a.Enough
 		if s.owe {
 			s.retry(now)
 		}

@@ -107,6 +107,8 @@ type Lease struct {
 	retryAt clock.Instant
 	stillAt clock.Instant
 	rng     uint64
+	calm    uint32  // attempts since the name last changed hands
+	counter int64   // highest seen by then
 	last    Failure // of the last attempt that was decided
 	end     End
 	endBy   clock.Instant
@@ -276,7 +278,7 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 			return
 		}
 		l.stage = Waiting
-		l.retryAt = now.Add(l.pause(l.q.Attempt()))
+		l.retryAt = now.Add(l.backoff())
 		l.tell(Notice{Kind: NoticeAttempt, Failure: l.last})
 		l.settleWait(now)
 	case Asking:

@@ -122,6 +122,7 @@ type Answer struct {
 	Previous Previous
 	Clean    bool          // a refusal that says that nothing of this owner is here
 	Forced   bool          // the owner's vote was removed by force, by Label
+	Enough   bool          // of a release that has to be repeated: a quorum of a composite's members has done it
 	Token    int64         // the owner's grant token; of a refusal, the name's counter
 	TTL      time.Duration // given, at least what was asked
 	Readers  int           // readers that hold the name

@@ -73,6 +73,7 @@ type Quorum struct {
 	next    int           // how many of cfg.Ask were asked in this attempt
 	start   clock.Instant // when the attempt began: before its first request left
 	high    int64         // highest grant token seen in the attempt; the lease's token once held
+	counter int64         // highest that a refusal told
 	until   clock.Instant // end of validity
 	ttl     time.Duration // last confirmed
 	round   round
@@ -178,7 +179,9 @@ func (q *Quorum) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 	}
 	c := s.call
 	s.busy, s.late = false, false
-	s.took = now.Sub(c.sent)
+	if c.verb != Release || q.phase == Releasing {
+		s.took = now.Sub(c.sent)
+	}
 	switch c.verb {
 	case Acquire:
 		q.acquired(now, store, c, a)

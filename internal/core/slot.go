@@ -52,7 +52,8 @@ type slot struct {
 	patience clock.Instant // when that happens
 	token    int64         // of a granted vote
 	raises   uint8         // write-backs of the confirm phase that ended unclear
-	outcome  Outcome       // last, for people
+	outcome  Outcome       // last, for people; a roll-back's does not count
+	released bool          // it is that of a release
 	took     time.Duration
 
 	extended uint32 // round in which it was confirmed last
@@ -79,7 +80,7 @@ type slot struct {
 // and what may linger stay.
 func (s *slot) reset() {
 	s.want, s.vote, s.token, s.raises = wantNothing, notAsked, 0, 0
-	s.outcome, s.took, s.shut = NotAsked, 0, false
+	s.outcome, s.released, s.took, s.shut = NotAsked, false, 0, false
 	s.rival, s.forced = false, false
 	s.overdue, s.patience = false, Never
 }
@@ -165,19 +166,21 @@ func (s *slot) retry(now clock.Instant) {
 
 // VoteView is a store's part in the last attempt or round, for people.
 type VoteView struct {
-	Outcome Outcome
-	Token   int64
-	Took    time.Duration
+	Outcome  Outcome
+	Pending  bool // asked, and no answer yet
+	Released bool // Outcome is that of a release
+	Token    int64
+	Took     time.Duration
 }
 
 // View returns store i's part.
 func (q *Quorum) View(i int) VoteView {
 	s := &q.slots[i]
-	v := VoteView{Outcome: s.outcome, Took: s.took}
+	v := VoteView{Outcome: s.outcome, Released: s.released, Took: s.took}
 	if s.vote == granted {
 		v.Token = s.token
 	} else if s.vote == pending {
-		v.Outcome = Unknown
+		v.Outcome, v.Pending = Unknown, true
 	}
 	return v
 }
