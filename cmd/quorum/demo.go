@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"time"
 
@@ -44,7 +43,7 @@ func newDemo() *cobra.Command {
 restart nodes meanwhile, and say at the end whether two workers ever held the lock together and whether the fencing
 tokens only grew. A guard outside the lock decides that.
 
-With --store the nodes are yours, and none is killed.
+With --store or --stores-file the nodes are yours, and none is killed. QUORUM_STORES is not read.
 
 Exit codes: 0 all was well, 70 it was not, 64 usage.`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -88,9 +87,10 @@ func (d *demo) run(ctx context.Context, stdout, stderr io.Writer) error {
 }
 
 // prepare returns what opens the stores for one worker, after it declared
-// nodes of the demo's own to be new.
+// nodes of the demo's own to be new. The environment may name stores that are
+// in earnest use, so the demo goes to others only when it is told to.
 func (d *demo) prepare(ctx context.Context, stderr io.Writer) (func() (*quorum.Locker, error), error) {
-	own := len(d.stores) == 0 && d.file == "" && os.Getenv(storesVariable) == ""
+	own := len(d.stores) == 0 && d.file == ""
 	maxTTL := d.maxTTL
 	if own {
 		maxTTL = demoMaxTTL

@@ -10,7 +10,7 @@ import (
 
 func TestDemoShowsNoOverlapAndGrowingTokensWhileNodesFail(t *testing.T) {
 	t.Parallel()
-	r := run(t, "", "demo", "--duration", "4s", "--seed", "3").expect(0)
+	r := run(t, "redis://127.0.0.1:1", "demo", "--duration", "4s", "--seed", "3").expect(0)
 	out := r.stdout.String()
 	for _, part := range []string{
 		`worker \d holds, token \d+, votes [a-e] [a-e] [a-e]`, `node [a-e] killed`, `node [a-e] restarted`,
@@ -28,7 +28,11 @@ func TestDemoShowsNoOverlapAndGrowingTokensWhileNodesFail(t *testing.T) {
 func TestDemoOnServersOfOnesOwnKillsNone(t *testing.T) {
 	t.Parallel()
 	_, set := newRedisSet(t, 3)
-	r := run(t, set, "demo", "--duration", "1s").expect(0)
+	args := []string{"demo", "--duration", "1s"}
+	for _, dsn := range strings.Fields(set) {
+		args = append(args, "--store", dsn)
+	}
+	r := run(t, "", args...).expect(0)
 	if !strings.Contains(r.stdout.String(), "none was killed") {
 		t.Errorf("got:\n%s", r.stdout)
 	}
@@ -36,7 +40,7 @@ func TestDemoOnServersOfOnesOwnKillsNone(t *testing.T) {
 
 func TestDemoOnDeadServersFails(t *testing.T) {
 	t.Parallel()
-	run(t, "redis://127.0.0.1:1", "demo", "--duration", "300ms").expect(codeFailed)
+	run(t, "", "demo", "--duration", "300ms", "--store", "redis://127.0.0.1:1").expect(codeFailed)
 }
 
 func TestGuardSeesOverlapsAndDisorder(t *testing.T) {

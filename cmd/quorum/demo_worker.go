@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/quorum"
@@ -40,7 +41,7 @@ func (w *worker) run(ctx context.Context) {
 		case ctx.Err() != nil || errors.Is(err, quorum.ErrHeld):
 		default:
 			w.guard.outage()
-			w.show.event("worker %d got no quorum: %v", w.number, err)
+			w.show.event("worker %d got no quorum: %s", w.number, strings.TrimPrefix(err.Error(), "quorum: "))
 			pause(ctx, 100*time.Millisecond)
 		}
 	}
