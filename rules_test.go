@@ -40,6 +40,7 @@ var (
 		"goroutines, clocks, contexts and randomness belong to the driver (driver.go) or the simulator"
 	storeInstead = "a store speaks the contract of package quorum; take what you need from a Request, " +
 		"or run the model by internal/modelstore if the store lives in this process"
+	trialInstead = "it compares the Redis store with the model, in tests"
 )
 
 // layers is the table. The first row that fits a folder counts.
@@ -56,6 +57,8 @@ var layers = []layer{
 	{dir: "internal/testserver", instead: "it starts servers and knows nothing of locks"},
 	{dir: "storetest", own: []string{".", "clock", "internal/model", "internal/modelstore"}, tests: []string{"stores/memstore"},
 		instead: "the suite checks any store against the model, and must not know one"},
+	{dir: "stores/redisstore/internal/trial", own: []string{".", "internal/core", "internal/model", "stores/redisstore"}, instead: trialInstead},
+	{dir: "stores/redisstore/minitest", tests: []string{".", "stores/redisstore", "stores/redisstore/internal/trial", "storetest"}, instead: trialInstead},
 	{dir: "stores/*", own: []string{".", "clock", "internal/model", "internal/modelstore"},
 		tests: []string{"internal/core", "storetest", "internal/testserver", "fence"}, instead: storeInstead},
 	{dir: "fence", own: []string{".", "clock"}, tests: []string{"stores/memstore"}, instead: "a guard needs a token and nothing else"},

@@ -9,26 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorum/internal/testserver"
+	"github.com/quorumlock/quorum/stores/redisstore/internal/trial"
 )
 
-// serverClock is the calendar clock of a server, which stands still until it is
-// moved.
-type serverClock struct {
-	now  time.Time
-	move func(to time.Time, by time.Duration)
-}
-
-func (c *serverClock) advance(d time.Duration) {
-	c.now = c.now.Add(d)
-	c.move(c.now, d)
-}
-
-// noon is some whole millisecond, away from the end of a step.
-var noon = time.UnixMilli(1_764_000_060_000)
+// serverClock is the calendar clock of a server.
+type serverClock = trial.Clock
 
 // stoppedRedis is a real server whose clock stands still. Its own timers, which
 // use another clock, go on.
@@ -41,19 +29,19 @@ func stoppedRedis(t *testing.T, options ...testserver.RedisOption) (*testserver.
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	c := &serverClock{now: noon}
-	c.move = func(to time.Time, _ time.Duration) {
+	c := &serverClock{Now: trial.Noon}
+	c.Move = func(to time.Time, _ time.Duration) {
 		page := binary.NativeEndian.AppendUint64(nil, 0)
 		page = binary.NativeEndian.AppendUint64(page, uint64(to.UnixNano()))
 		if _, err := file.WriteAt(page, 0); err != nil { // one write: the server sees both numbers or neither
 			t.Fatal(err)
 		}
 	}
-	c.move(c.now, 0)
+	c.Move(c.Now, 0)
 	options = append(options, testserver.RedisEnv("LD_PRELOAD="+library, "CLOCK_FILE="+setting))
 	node := testserver.Redis(t, options...)
 	seen, err := client(t, node.Addr).Time(t.Context()).Result()
-	if err != nil || !seen.Equal(noon) {
+	if err != nil || !seen.Equal(trial.Noon) {
 		t.Fatalf("the server reads %v (%v), not the time it was given", seen, err)
 	}
 	return node, c
@@ -93,19 +81,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// stoppedMiniredis is an embedded server whose clock stands still. Its keys do
-// not expire by the clock, so its clock cannot go back.
-func stoppedMiniredis(t *testing.T) (*miniredis.Miniredis, *serverClock) {
-	t.Helper()
-	m := miniredis.RunT(t)
-	m.SetTime(noon)
-	return m, &serverClock{now: noon, move: func(to time.Time, by time.Duration) {
-		m.SetTime(to)
-		m.FastForward(by)
-	}}
-}
-
-// memory returns what a server uses for its data.
+// keysOf lists all keys of a server.
 func keysOf(t *testing.T, c *redis.Client) []string {
 	t.Helper()
 	keys, err := c.Keys(t.Context(), "*").Result()

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/redisstore"
@@ -36,28 +34,6 @@ func TestConformanceRedis(t *testing.T) {
 	})
 }
 
-// TestConformanceMiniredis runs the suite on a clock that is moved by hand.
-func TestConformanceMiniredis(t *testing.T) {
-	var m *miniredis.Miniredis
-	var now time.Time
-	storetest.Run(t, storetest.Factory{
-		New: func(t *testing.T) quorum.Store {
-			m, now = miniredis.RunT(t), time.Now()
-			m.SetTime(now)
-			return store(t, client(t, m.Addr()), redisstore.RunID("life-1"))
-		},
-		Second: func(t *testing.T, _ quorum.Store) quorum.Store {
-			return store(t, client(t, m.Addr()), redisstore.RunID("life-1"))
-		},
-		Advance: func(d time.Duration) {
-			now = now.Add(d)
-			m.SetTime(now)
-			m.FastForward(d)
-		},
-		Restart: func(*testing.T, quorum.Store) { m.FlushAll() },
-	})
-}
-
 // TestConformanceRestarts runs the suite on real servers, one a check, whose
 // clocks are moved by hand and which are restarted.
 func TestConformanceRestarts(t *testing.T) {
@@ -71,7 +47,7 @@ func TestConformanceRestarts(t *testing.T) {
 		Second: func(t *testing.T, _ quorum.Store) quorum.Store {
 			return store(t, client(t, node.Addr))
 		},
-		Advance: func(d time.Duration) { clock.advance(d) },
+		Advance: func(d time.Duration) { clock.Advance(d) },
 		Restart: func(t *testing.T, s quorum.Store) {
 			node.Restart()
 			await(t, "the client to reach the server again", func() bool {

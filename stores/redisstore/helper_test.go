@@ -3,19 +3,16 @@ package redisstore_test
 import (
 	"context"
 	"crypto/rand"
-	mathrand "math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorum"
-	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/redisstore"
+	"github.com/quorumlock/quorum/stores/redisstore/internal/trial"
 )
 
 // maxTTL is short, so that a quarantine can be waited for.
@@ -75,16 +72,6 @@ func declareNewFor(t testing.TB, s *redisstore.Store, r quorum.Request) {
 	}
 }
 
-// each runs a test on a real Redis and on miniredis.
-func each(t *testing.T, test func(t *testing.T, c *redis.Client, options ...redisstore.Option)) {
-	t.Helper()
-	t.Run("redis", func(t *testing.T) { test(t, client(t, testserver.Redis(t).Addr)) })
-	t.Run("miniredis", func(t *testing.T) {
-		m := miniredis.RunT(t)
-		test(t, client(t, m.Addr()), redisstore.RunID("life-1"))
-	})
-}
-
 func mustAcquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
 	t.Helper()
 	g, err := s.Acquire(t.Context(), r)
@@ -107,19 +94,6 @@ func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
 	if got := quorum.OutcomeOf(err); got != want {
 		t.Fatalf("outcome %v (%v), want %v", got, err, want)
 	}
-}
-
-// seed is random, or the one to replay.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	if text := os.Getenv("QUORUM_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return mathrand.Uint64()
 }
 
 // runID asks a server which life of it this is.
@@ -145,3 +119,6 @@ func evalMicros(t testing.TB, info map[string]map[string]string) float64 {
 	}
 	return f
 }
+
+// seed is random, or the one to replay.
+func seed(t *testing.T) uint64 { return trial.Seed(t) }

@@ -13,15 +13,14 @@ import (
 )
 
 func TestR59PrefixesDoNotMeet(t *testing.T) {
-	each(t, func(t *testing.T, c *redis.Client, options ...redisstore.Option) {
-		for _, prefix := range []string{"a", "a:vote", "quorum"} {
-			s := store(t, c, append(options, redisstore.Prefix(prefix))...)
-			declareNew(t, s) // each has a record of its own
-			for _, key := range []string{"k", "vote:k", ":vote:k", "}:vote:k"} {
-				mustAcquire(t, s, ask(key, owner()))
-			}
+	c := client(t, testserver.Redis(t).Addr)
+	for _, prefix := range []string{"a", "a:vote", "quorum"} {
+		s := store(t, c, redisstore.Prefix(prefix))
+		declareNew(t, s) // each has a record of its own
+		for _, key := range []string{"k", "vote:k", ":vote:k", "}:vote:k"} {
+			mustAcquire(t, s, ask(key, owner()))
 		}
-	})
+	}
 }
 
 // TestF178KeysOfANameShareASlot looks at every key that the store leaves, for
@@ -63,33 +62,32 @@ func TestF178KeysOfANameShareASlot(t *testing.T) {
 // TestDeletedVoteFreesTheNameAndKeepsTheToken is what people do to a lock that
 // is stuck.
 func TestDeletedVoteFreesTheNameAndKeepsTheToken(t *testing.T) {
-	each(t, func(t *testing.T, c *redis.Client, options ...redisstore.Option) {
-		s := store(t, c, options...)
-		declareNew(t, s)
-		for _, mode := range []quorum.Mode{quorum.Exclusive, quorum.Shared} {
-			r := ask("k", owner())
-			r.Mode = mode
-			token := mustAcquire(t, s, r).Token
-			if err := c.Del(t.Context(), "{quorum}:vote:k").Err(); err != nil {
-				t.Fatal(err)
-			}
-			next := ask("k", owner())
-			g := mustAcquire(t, s, next)
-			if g.Token != token+1 {
-				t.Errorf("%v: token %d after %d", mode, g.Token, token)
-			}
-			mustRelease(t, s, next)
-			// A reader that comes now must not bring the deleted one back.
-			other := ask("k", owner())
-			other.Mode = quorum.Shared
-			if g := mustAcquire(t, s, other); g.Readers != 1 {
-				t.Errorf("%v: %d readers, want 1", mode, g.Readers)
-			}
-			_, err := s.Extend(t.Context(), r)
-			wantOutcome(t, err, quorum.OutcomeNotHeld)
-			mustRelease(t, s, other)
+	c := client(t, testserver.Redis(t).Addr)
+	s := store(t, c)
+	declareNew(t, s)
+	for _, mode := range []quorum.Mode{quorum.Exclusive, quorum.Shared} {
+		r := ask("k", owner())
+		r.Mode = mode
+		token := mustAcquire(t, s, r).Token
+		if err := c.Del(t.Context(), "{quorum}:vote:k").Err(); err != nil {
+			t.Fatal(err)
 		}
-	})
+		next := ask("k", owner())
+		g := mustAcquire(t, s, next)
+		if g.Token != token+1 {
+			t.Errorf("%v: token %d after %d", mode, g.Token, token)
+		}
+		mustRelease(t, s, next)
+		// A reader that comes now must not bring the deleted one back.
+		other := ask("k", owner())
+		other.Mode = quorum.Shared
+		if g := mustAcquire(t, s, other); g.Readers != 1 {
+			t.Errorf("%v: %d readers, want 1", mode, g.Readers)
+		}
+		_, err := s.Extend(t.Context(), r)
+		wantOutcome(t, err, quorum.OutcomeNotHeld)
+		mustRelease(t, s, other)
+	}
 }
 
 // TestF125CountersVanishAndTokensGrow moves a real server's clock.
@@ -109,14 +107,14 @@ func TestF125CountersVanishAndTokensGrow(t *testing.T) {
 	}
 	full := usedMemory(t, c)
 	t.Logf("%d bytes an idle name", (full-before)/names)
-	clock.advance(10 * time.Minute)
+	clock.Advance(10 * time.Minute)
 	for key := range tokens {
 		if c.Exists(t.Context(), "{quorum}:count:"+key).Val() != 1 {
 			t.Fatalf("the counter of %s is gone after 10 minutes", key)
 		}
 		break
 	}
-	clock.advance(maxTTL + 2*time.Second)
+	clock.Advance(maxTTL + 2*time.Second)
 	await(t, "Redis to drop the counters", func() bool { return c.DBSize(t.Context()).Val() == 1 })
 	if left := usedMemory(t, c) - before; left > (full-before)/2 {
 		t.Errorf("%d bytes of %d are left", left, full-before)
@@ -162,17 +160,17 @@ func TestClockThatGoesBackMovesTheStep(t *testing.T) {
 	held := ask("held", owner())
 	mustAcquire(t, s, held)
 	start := read()
-	clock.advance(-time.Second)
+	clock.Advance(-time.Second)
 	if got := read(); got.Step != start.Step+1 {
 		t.Errorf("step %d after the clock went back, %d before", got.Step, start.Step)
 	}
 	if got := read(); got.Step != start.Step+1 {
 		t.Errorf("step %d after another look", got.Step)
 	}
-	clock.advance(-time.Hour)
+	clock.Advance(-time.Hour)
 	_, err := s.Acquire(t.Context(), ask("held", owner())) // brings the far end near
 	wantOutcome(t, err, quorum.OutcomeContended)
-	clock.advance(maxTTL)
+	clock.Advance(maxTTL)
 	mustAcquire(t, s, ask("held", owner()))
 	if got := read(); got.Step != start.Step+2 {
 		t.Errorf("step %d, want %d", got.Step, start.Step+2)
@@ -181,32 +179,31 @@ func TestClockThatGoesBackMovesTheStep(t *testing.T) {
 
 // TestTokensAreExactTo53Bits goes to the end of what a script can count.
 func TestTokensAreExactTo53Bits(t *testing.T) {
-	each(t, func(t *testing.T, c *redis.Client, options ...redisstore.Option) {
-		s := store(t, c, options...)
-		declareNew(t, s)
-		mustAcquire(t, s, ask("k", owner()))
-		for _, counter := range []int64{1<<31 - 1, 1<<52 + 1, 1<<53 - 3} {
-			_ = c.Del(t.Context(), "{quorum}:vote:k")
-			if err := c.Set(t.Context(), "{quorum}:count:k", fmt.Sprintf("%d w", counter), time.Minute).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if g := mustAcquire(t, s, ask("k", owner())); g.Token != counter+1 {
-				t.Errorf("token %d after %d", g.Token, counter)
-			}
-			mustAcquireOther(t, s)
-		}
+	c := client(t, testserver.Redis(t).Addr)
+	s := store(t, c)
+	declareNew(t, s)
+	mustAcquire(t, s, ask("k", owner()))
+	for _, counter := range []int64{1<<31 - 1, 1<<52 + 1, 1<<53 - 3} {
 		_ = c.Del(t.Context(), "{quorum}:vote:k")
-		r := ask("k", owner())
-		if g := mustAcquire(t, s, r); g.Token != 1<<53-1 {
-			t.Errorf("token %d, want 2^53-1", g.Token)
+		if err := c.Set(t.Context(), "{quorum}:count:k", fmt.Sprintf("%d w", counter), time.Minute).Err(); err != nil {
+			t.Fatal(err)
 		}
-		mustRelease(t, s, r)
-		_, err := s.Acquire(t.Context(), ask("k", owner()))
-		wantOutcome(t, err, quorum.OutcomeUndelivered)
-		if !contains(err.Error(), "2^53") {
-			t.Errorf("the last token is used up: %v", err)
+		if g := mustAcquire(t, s, ask("k", owner())); g.Token != counter+1 {
+			t.Errorf("token %d after %d", g.Token, counter)
 		}
-	})
+		mustAcquireOther(t, s)
+	}
+	_ = c.Del(t.Context(), "{quorum}:vote:k")
+	r := ask("k", owner())
+	if g := mustAcquire(t, s, r); g.Token != 1<<53-1 {
+		t.Errorf("token %d, want 2^53-1", g.Token)
+	}
+	mustRelease(t, s, r)
+	_, err := s.Acquire(t.Context(), ask("k", owner()))
+	wantOutcome(t, err, quorum.OutcomeUndelivered)
+	if !contains(err.Error(), "2^53") {
+		t.Errorf("the last token is used up: %v", err)
+	}
 }
 
 // mustAcquireOther shows that other names go on.

@@ -40,34 +40,33 @@ func leave(t *testing.T, s *redisstore.Store) {
 }
 
 func TestF068ScriptFlush(t *testing.T) {
-	each(t, func(t *testing.T, c *redis.Client, options ...redisstore.Option) {
-		s := store(t, c, options...)
-		declareNew(t, s)
-		flush := func() {
-			if err := c.ScriptFlush(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+	c := client(t, testserver.Redis(t).Addr)
+	s := store(t, c)
+	declareNew(t, s)
+	flush := func() {
+		if err := c.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
 		}
-		for i := range 100 {
-			r := ask("k", owner())
-			r.Mode = quorum.Mode(i % 2)
-			flush()
-			mustAcquire(t, s, r)
-			flush()
-			if _, err := s.Extend(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
-			flush()
-			if _, err := s.Inspect(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
-			flush()
-			mustRelease(t, s, r)
-			if n := c.Exists(t.Context(), "{quorum}:vote:k", "{quorum}:read:k", "{quorum}:ends:k").Val(); n != 0 {
-				t.Fatalf("%d keys of the lock are left after its release", n)
-			}
+	}
+	for i := range 100 {
+		r := ask("k", owner())
+		r.Mode = quorum.Mode(i % 2)
+		flush()
+		mustAcquire(t, s, r)
+		flush()
+		if _, err := s.Extend(t.Context(), r); err != nil {
+			t.Fatal(err)
 		}
-	})
+		flush()
+		if _, err := s.Inspect(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		flush()
+		mustRelease(t, s, r)
+		if n := c.Exists(t.Context(), "{quorum}:vote:k", "{quorum}:read:k", "{quorum}:ends:k").Val(); n != 0 {
+			t.Fatalf("%d keys of the lock are left after its release", n)
+		}
+	}
 }
 
 func TestR46RestartedNodeIsKeptOut(t *testing.T) {
@@ -170,42 +169,41 @@ func TestR46ThreeNodesOneRestarts(t *testing.T) {
 }
 
 func TestFlushedServerIsKeptOut(t *testing.T) {
-	each(t, func(t *testing.T, c *redis.Client, options ...redisstore.Option) {
-		s := store(t, c, options...)
-		declareNew(t, s)
-		token := mustAcquire(t, s, ask("k", owner())).Token
-		quarantines := map[string]bool{}
-		for range 2 { // two under one run id: the second is another quarantine
-			if err := c.FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
-			_, err := s.Acquire(t.Context(), ask("k", owner()))
-			wantOutcome(t, err, quorum.OutcomeQuarantined)
-			step, err := s.ReadStep(t.Context(), ask("", quorum.Owner{}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			quarantines[step.Quarantine] = true
+	c := client(t, testserver.Redis(t).Addr)
+	s := store(t, c)
+	declareNew(t, s)
+	token := mustAcquire(t, s, ask("k", owner())).Token
+	quarantines := map[string]bool{}
+	for range 2 { // two under one run id: the second is another quarantine
+		if err := c.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
 		}
-		if len(quarantines) != 2 {
-			t.Fatalf("two FLUSHALLs gave the quarantines %v", quarantines)
+		_, err := s.Acquire(t.Context(), ask("k", owner()))
+		wantOutcome(t, err, quorum.OutcomeQuarantined)
+		step, err := s.ReadStep(t.Context(), ask("", quorum.Owner{}))
+		if err != nil {
+			t.Fatal(err)
 		}
-		for name := range quarantines {
-			// One of the two is over and the other's time is not.
-			o := quorum.Raise{Quarantine: name, Step: 1 << 26}
-			err := s.Raise(t.Context(), ask("", quorum.Owner{}), o)
-			wantOutcome(t, err, quorum.OutcomeQuarantined)
-		}
-		leave(t, s)
-		for name := range quarantines {
-			o := quorum.Raise{Quarantine: name, Step: 1 << 20}
-			err := s.Raise(t.Context(), ask("", quorum.Owner{}), o)
-			wantOutcome(t, err, quorum.OutcomeNotHeld) // a late raise
-		}
-		if next := mustAcquire(t, s, ask("k", owner())).Token; next <= token {
-			t.Errorf("token %d after FLUSHALL, %d before", next, token)
-		}
-	})
+		quarantines[step.Quarantine] = true
+	}
+	if len(quarantines) != 2 {
+		t.Fatalf("two FLUSHALLs gave the quarantines %v", quarantines)
+	}
+	for name := range quarantines {
+		// One of the two is over and the other's time is not.
+		o := quorum.Raise{Quarantine: name, Step: 1 << 26}
+		err := s.Raise(t.Context(), ask("", quorum.Owner{}), o)
+		wantOutcome(t, err, quorum.OutcomeQuarantined)
+	}
+	leave(t, s)
+	for name := range quarantines {
+		o := quorum.Raise{Quarantine: name, Step: 1 << 20}
+		err := s.Raise(t.Context(), ask("", quorum.Owner{}), o)
+		wantOutcome(t, err, quorum.OutcomeNotHeld) // a late raise
+	}
+	if next := mustAcquire(t, s, ask("k", owner())).Token; next <= token {
+		t.Errorf("token %d after FLUSHALL, %d before", next, token)
+	}
 }
 
 func TestLateRaiseAfterRestartIsRefused(t *testing.T) {

@@ -129,7 +129,7 @@ func TestNamesUsedOnceNeedNoConfirmAndLeaveNothing(t *testing.T) {
 	full := s.memory()
 	last := cycle(t, l, "job-7")
 	for _, c := range clocks {
-		c.advance(30 * time.Minute)
+		c.Advance(30 * time.Minute)
 	}
 	poll(t, time.Minute, "the counters' end", func() bool {
 		for _, c := range s.clients {
