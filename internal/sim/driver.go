@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// machine is what a driver drives: a core.Lease or a core.Refill.
+type machine interface {
+	Calls() []core.Call
+	Answer(now clock.Instant, store int, seq uint32, a core.Answer)
+	Wake(now clock.Instant)
+	Next() clock.Instant
+}
+
+// driver carries a machine's calls to stores and their answers back, as the
+// production driver does, and takes no decision of the protocol.
+type driver struct {
+	c       *Client
+	m       machine
+	lease   *Lease // one of the two
+	refill  *refill
+	flights []flight
+	timer   time.Duration // true time of the wake-up that is on its way
+	dead    bool          // the process died
+}
+
+// flight is a call that has not ended. It ends with its answer, or unanswered
+// at its limit, which the client's own clock decides.
+type flight struct {
+	store int
+	seq   uint32
+	verb  core.Verb
+	msg   uint64
+	limit clock.Instant
+}
+
+func (d *driver) serial() int {
+	if d.lease == nil {
+		return 0
+	}
+	return d.lease.serial
+}
+
+func (d *driver) key() int {
+	if d.lease == nil {
+		return -1
+	}
+	return d.lease.key
+}
+
+// land ends a call, if it has not ended before.
+func (d *driver) land(store int, seq uint32) bool {
+	for i := range d.flights {
+		if f := &d.flights[i]; f.store == store && f.seq == seq {
+			last := len(d.flights) - 1
+			d.flights[i] = d.flights[last]
+			d.flights = d.flights[:last]
+			return true
+		}
+	}
+	return false
+}
+
+func (d *driver) answered(store int, seq uint32, a core.Answer) {
+	d.m.Answer(d.c.Now(), store, seq, a)
+	d.met(store, a)
+	d.settle()
+}
+
+// met lets the client know a store that is in quarantine.
+func (d *driver) met(store int, a core.Answer) {
+	if a.Outcome == core.Quarantined && d.lease != nil {
+		d.c.refill(store)
+	}
+}
+
+// woken is the timer: whatever is due by the client's clock happens.
+func (d *driver) woken(e *event) {
+	if d.dead || e.at != d.timer {
+		return // another wake-up has taken its place
+	}
+	if d.c.paused > d.c.w.now {
+		d.timer = d.c.paused
+		d.c.w.push(event{at: d.timer, kind: wake, d: d})
+		return
+	}
+	d.timer = never
+	now := d.c.Now()
+	// A call that ends at its limit and the timer of the machine race.
+	first := d.c.w.choices.Choose(OfTie, 2) == 0
+	if first {
+		d.m.Wake(now)
+	}
+	d.expire(now)
+	if !first {
+		d.m.Wake(now)
+	}
+	d.settle()
+}
+
+// expire ends the calls whose limit is over: unanswered, so unknown.
+func (d *driver) expire(now clock.Instant) {
+	for i := 0; i < len(d.flights); {
+		f := d.flights[i]
+		if now < f.limit || d.c.w.cfg.Mutant == CallsWithoutLimit {
+			i++
+			continue
+		}
+		d.land(f.store, f.seq)
+		d.c.w.emit(Event{What: TimedOut, Client: d.c.id, Store: f.store, Lease: d.serial(), Msg: f.msg, Key: d.key(), Verb: f.verb})
+		d.m.Answer(now, f.store, f.seq, core.Answer{Outcome: core.Unknown})
+	}
+}
+
+// settle carries out what an event gave rise to.
+func (d *driver) settle() {
+	w := d.c.w
+	if d.lease != nil {
+		d.lease.settled()
+	} else {
+		d.refill.settled()
+	}
+	now := d.c.Now()
+	for _, call := range d.m.Calls() {
+		if d.lease != nil {
+			d.lease.sends(now, &call)
+		}
+		d.flights = append(d.flights, flight{
+			store: call.Store, seq: call.Seq, verb: call.Req.Verb, limit: now.Add(call.Req.Limit), msg: w.post(d, call),
+		})
+	}
+	d.arm()
+	if d.lease != nil {
+		d.lease.rest()
+	}
+}
+
+// arm sets the timer to the next instant that counts.
+func (d *driver) arm() {
+	next := d.m.Next()
+	if d.c.w.cfg.Mutant != CallsWithoutLimit {
+		for i := range d.flights {
+			next = min(next, d.flights[i].limit)
+		}
+	}
+	if at := d.c.clock.due(next); at < d.timer {
+		d.timer = max(at, d.c.w.now)
+		d.c.w.push(event{at: d.timer, kind: wake, d: d})
+	}
+}

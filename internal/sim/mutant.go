@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"github.com/quorumlock/quorum/internal/core"
+	"github.com/quorumlock/quorum/internal/model"
+)
+
+// Mutant is a known mistake in a store, in the driver or in the world, as
+// core.Bugs are of the protocol. A checker that no mistake fails is no
+// evidence.
+type Mutant uint8
+
+// The mutants.
+const (
+	NoMutant            Mutant = iota
+	NoTombstones               // a store that was told to refuse late requests does not
+	RepairSteps                // a repair takes a token of its own
+	ForgetsUnseen              // a store that lost everything votes at once
+	RollsBackUnseen            // a store that lost its last moments votes at once
+	ShortQuarantine            // a quarantine is over at once
+	ExtendRevives              // an extension of a vote that is over makes a new one
+	ReleaseTakesAll            // a release of an attempt frees later ones too
+	RaiseUnread                // a store leaves quarantine without the steps of the others
+	DisjointQuorums            // the strategy lets two quorums share no store
+	CallsWithoutLimit          // a call that is not answered is waited for
+	FenceLooksAway             // the resource does not look at tokens
+	RefillsOutliveClose        // a closed locker goes on to bring stores back
+	SharesWithAll              // a store lets readers in beside a writer
+	mutants
+)
+
+var mutantNames = [mutants]string{
+	"none", "no tombstones", "repair steps the counter", "forgets unseen", "rolls back unseen", "quarantine over at once",
+	"extension revives", "release takes all", "leaves quarantine unread", "disjoint quorums", "calls without limit",
+	"fence looks away", "refills outlive close", "shares with all",
+}
+
+func (m Mutant) String() string { return mutantNames[m] }
+
+// apply lets a store carry a request out, with the mistake.
+func (m Mutant) apply(w *World, n *node, msg *message) core.Answer {
+	req, now := msg.req, n.time(w.now)
+	switch m {
+	case NoTombstones:
+		req.Entomb = false
+	case RepairSteps:
+		if req.Kind == core.Repair {
+			req.Kind = core.New
+		}
+	case ShortQuarantine:
+		n.store.Record.End = min(n.store.Record.End, now)
+	case ReleaseTakesAll:
+		if req.Verb == core.Release {
+			req.Owner.Attempt = 1 << 30
+		}
+	case RaiseUnread:
+		req.Raise.Step = 0
+		if req.Verb == core.Raise {
+			n.store.Record.Step, n.store.Record.Base = 0, 0
+		}
+	case SharesWithAll:
+		if req.Mode == core.Shared && req.Verb == core.Acquire {
+			req.Kind = core.Force
+			a := n.store.Apply(req, now)
+			a.Mode = core.Shared
+			return a
+		}
+	}
+	a := n.store.Apply(req, now)
+	if m == ExtendRevives && req.Verb == core.Extend && a.Outcome == core.NotHeld {
+		req.Verb = core.Acquire
+		if a = n.store.Apply(req, now); a.Outcome == core.Granted {
+			a.Token = req.Floor
+		}
+	}
+	return a
+}
+
+// restarted lets a store come back as if nothing had happened.
+func (m Mutant) restarted(w *World, f *Fault, n *node) {
+	switch {
+	case m == ForgetsUnseen && f.Kind == Forget:
+		now := n.time(w.now)
+		n.store = model.NewStore(n.store.Record.Member, n.store.Server, n.store.Record.Run, now)
+	case m == RollsBackUnseen && f.Kind == RollBack && n.kept != nil:
+		n.store.Record.Standing = n.kept.Record.Standing
+	}
+}

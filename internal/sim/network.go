@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// message is a request on its way, and then its answer.
+type message struct {
+	d       *driver
+	store   int
+	seq     uint32
+	number  uint64
+	req     core.Request
+	answer  core.Answer
+	doubled bool
+	copied  bool // the second of two
+}
+
+const (
+	asking = iota
+	replying
+)
+
+// post sends a request, or loses it.
+func (w *World) post(d *driver, c core.Call) uint64 {
+	w.sent++
+	w.report.Messages++
+	number := w.sent
+	w.emit(Event{What: Sent, Client: d.c.id, Store: c.Store, Lease: d.serial(), Msg: number, Key: d.key(),
+		Verb: c.Req.Verb, Kind: c.Req.Kind, Attempt: c.Req.Owner.Attempt, Floor: c.Req.Floor})
+	p := w.pair(d.c.id, c.Store)
+	noise := w.noise.Double + w.lossy[p]
+	doubled := w.chance(OfNetwork, noise)
+	for i := range 2 {
+		if i == 1 && !doubled {
+			break
+		}
+		if w.chance(OfNetwork, w.noise.Loss+w.lossy[p]) {
+			w.emit(Event{What: Lost, Client: d.c.id, Store: c.Store, Msg: number})
+			continue
+		}
+		m := w.message()
+		w.messages[m] = message{d: d, store: c.Store, seq: c.Seq, number: number, req: c.Req, doubled: doubled, copied: i == 1}
+		w.push(event{at: max(w.now, w.clogged[p]) + w.latency(), kind: arrive, index: m})
+	}
+	return number
+}
+
+// message returns the place of a message that is not in use.
+func (w *World) message() int32 {
+	if n := len(w.free); n > 0 {
+		m := w.free[n-1]
+		w.free = w.free[:n-1]
+		return m
+	}
+	w.messages = append(w.messages, message{})
+	return int32(len(w.messages) - 1)
+}
+
+func (w *World) lose(index int32, answer bool) {
+	m := &w.messages[index]
+	w.emit(Event{What: Lost, Client: m.d.c.id, Store: m.store, Lease: m.d.serial(), Msg: m.number, Answer: answer})
+	w.free = append(w.free, index)
+}
+
+// arrives brings a request to its store.
+func (w *World) arrives(index int32) {
+	m := &w.messages[index]
+	n := &w.nodes[m.store]
+	p := w.pair(m.d.c.id, m.store)
+	switch {
+	case w.blocked[asking][p] > 0:
+		w.lose(index, false)
+		return
+	case n.down:
+		// Nobody listens: most clients are told so, and know that nothing left.
+		if m.doubled || w.chance(OfNetwork, million/4) {
+			w.lose(index, false)
+			return
+		}
+		m.answer = core.Answer{Outcome: core.Undelivered}
+	case n.hangs > w.now:
+		w.push(event{at: n.hangs, kind: arrive, index: index})
+		return
+	default:
+		m.answer = w.carryOut(n, m)
+	}
+	delay := w.latency() + n.slow
+	w.push(event{at: max(w.now, w.clogged[p]) + delay, kind: reply, index: index})
+}
+
+// replies brings an answer to its client.
+func (w *World) replies(e *event) {
+	m := &w.messages[e.index]
+	d := m.d
+	p := w.pair(d.c.id, m.store)
+	if w.blocked[replying][p] > 0 || d.dead || w.chance(OfNetwork, w.noise.Loss+w.lossy[p]) {
+		w.lose(e.index, true)
+		return
+	}
+	if d.c.paused > w.now {
+		w.push(event{at: d.c.paused, kind: reply, index: e.index})
+		return
+	}
+	number, seq, store, verb, a := m.number, m.seq, m.store, m.req.Verb, m.answer
+	w.free = append(w.free, e.index)
+	flying := d.land(store, seq)
+	w.emit(Event{What: Answered, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
+		Verb: verb, Outcome: a.Outcome, Token: a.Token, Late: !flying})
+	if flying {
+		d.answered(store, seq, a)
+	}
+}
