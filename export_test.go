@@ -1,9 +1,37 @@
 package quorum
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // AskOrderOf shows in which order a set asks its members for a key.
 func AskOrderOf(c *CombinedStore, key string) []int { return c.askOrder(key) }
 
 // FingerprintOf shows what stands for a set.
 func FingerprintOf(c *CombinedStore, maxTTL time.Duration) Fingerprint { return c.fingerprint(maxTTL) }
+
+// Defaults shows the table of defaults, a setting a line.
+func Defaults() string {
+	s := defaults()
+	return fmt.Sprintf(`TTL %v
+MaxTTL %v
+RenewEvery %v
+NoRenew %v
+Wait %v
+FailOnOutage %v
+AskOrder %v
+Backoff %v %v
+CallLimit %v
+ReleaseLimit %v
+Drift %v %v
+Expiring %v
+MaxHold %v
+Mode %v
+Label %q
+Observe %v
+WithClock %T
+Cluster %v
+`, s.ttl, s.maxTTL, s.renewEvery, s.noRenew, s.wait, s.failOnOutage, s.order, s.backoffMin, s.backoffMax, s.callLimit,
+		s.releaseLimit, s.driftRate, s.driftFixed, s.expiring, s.maxHold, s.mode, s.label, s.observe != nil, s.clock, s.cluster)
+}
