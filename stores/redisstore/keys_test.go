@@ -138,7 +138,7 @@ func usedMemory(t *testing.T, c *redis.Client) int64 {
 		t.Fatal(err)
 	}
 	var n int64
-	if _, err := fmt.Sscan(info["Memory"]["used_memory_dataset"], &n); err != nil {
+	if _, err := fmt.Sscan(info["Memory"]["used_memory"], &n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -55,6 +55,14 @@ func TestEveryVerb(t *testing.T) {
 		t.Errorf("extend after a take-over: %v", err)
 	}
 	mustRelease(t, s, force)
+}
+
+func TestReadersConvertAndRepair(t *testing.T) {
+	s := store(t, client(t, testserver.Redis(t).Addr))
+	declareNew(t, s)
+	writer := ask("k", owner())
+	taken := mustAcquire(t, s, writer)
+	mustRelease(t, s, writer)
 
 	one, two := ask("k", owner()), ask("k", owner())
 	one.Mode, two.Mode = quorum.Shared, quorum.Shared
@@ -64,7 +72,7 @@ func TestEveryVerb(t *testing.T) {
 	}
 	up := one
 	up.Kind, up.Mode, up.Owner.Attempt = quorum.KindConvert, quorum.Exclusive, 2
-	_, err = s.Acquire(t.Context(), up)
+	_, err := s.Acquire(t.Context(), up)
 	wantOutcome(t, err, quorum.OutcomeContended)
 	mustRelease(t, s, two)
 	w := mustAcquire(t, s, up)
