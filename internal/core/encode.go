@@ -36,7 +36,7 @@ func (f *Refill) Clone() *Refill {
 // sequence numbers and durations kept for people are left out.
 func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: b, now: now}
-	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.next), q.high, q.counter, int64(q.ttl))
+	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.next), q.high, int64(q.ttl))
 	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl))
 	e.at(q.start, q.until, q.round.start)
 	for i := range q.slots {
@@ -48,7 +48,7 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 // Append adds l to b as [Quorum.Append] does.
 func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: l.q.Append(b, now), now: now}
-	e.num(int64(l.stage), int64(l.rng), int64(l.calm), l.counter, int64(l.last), int64(l.end), int64(l.reason), int64(len(l.notices)))
+	e.num(int64(l.stage), int64(l.rng), int64(l.calm), l.counter, l.q.counter, int64(l.last), int64(l.end), int64(l.reason), int64(len(l.notices)))
 	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.cfg.Once))
 	e.at(l.began, l.giveUp, l.retryAt, l.stillAt, l.endBy, l.heldAt, l.renewAt, l.maxAt, l.roundAt)
 	for _, w := range append(slices.Clone(l.wishes), l.inProgress...) {
@@ -60,7 +60,7 @@ func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 // Append adds f to b as [Quorum.Append] does.
 func (f *Refill) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: b, now: now}
-	e.num(int64(f.stage), int64(f.heard), int64(f.voting), int64(f.spoke), f.step, flag(f.alone), flag(f.stuck))
+	e.num(int64(f.stage), int64(f.heard), int64(f.voting), int64(f.spoke), f.step, flag(f.alone), flag(f.stuck), flag(f.inside))
 	e.at(f.wakeAt)
 	return append(e.b, f.quarantine...)
 }
@@ -94,7 +94,7 @@ func (e *encoder) at(instants ...clock.Instant) {
 func (e *encoder) slot(s *slot) {
 	flags := flag(s.busy) | flag(s.late)<<1 | flag(s.overdue)<<2 | flag(s.asked)<<3 | flag(s.clean)<<4 |
 		flag(s.linger)<<5 | flag(s.shut)<<6 | flag(s.owe)<<7 | flag(s.answered)<<8 | flag(s.failed)<<9 |
-		flag(s.rival)<<10 | flag(s.forced)<<11
+		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.before && s.busy)<<12
 	e.num(flags, int64(s.want), int64(s.vote), s.token, int64(s.raises), int64(s.outcome), int64(s.sent))
 	e.num(int64(s.extended), int64(s.repaired))
 	if s.busy {

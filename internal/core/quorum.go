@@ -234,7 +234,7 @@ func (q *Quorum) pump(now clock.Instant, i int) {
 		// A younger attempt replaces the older one in the store, so a release of
 		// that one need not be sent first.
 		s.want, s.owe = wantNothing, false
-		s.asked, s.clean = true, false
+		s.ask()
 		q.send(now, i, Acquire, q.cfg.Request.Kind, q.attempt, q.high)
 	case s.owe && now >= s.retryAt:
 		q.send(now, i, Release, New, s.sent, 0)
@@ -244,7 +244,7 @@ func (q *Quorum) pump(now clock.Instant, i int) {
 		q.send(now, i, Extend, New, q.attempt, q.high)
 	case s.want == wantRepair:
 		s.want = wantNothing
-		s.asked, s.clean = true, false
+		s.ask()
 		q.send(now, i, Acquire, Repair, q.attempt, q.high)
 	}
 }

@@ -64,6 +64,7 @@ type slot struct {
 
 	asked  bool   // something of ours may be there
 	clean  bool   // its last word was that nothing is
+	before bool   // something may have been there when the call in flight left
 	linger bool   // an earlier request may still arrive there
 	shut   bool   // its counter is past the lease's token: it cannot be repaired
 	sent   uint32 // highest attempt sent
@@ -85,6 +86,12 @@ func (s *slot) reset() {
 	s.overdue, s.patience = false, Never
 }
 
+// ask says that an Acquire or a Repair leaves, which may put something there.
+func (s *slot) ask() {
+	s.before = s.asked && !s.clean
+	s.asked, s.clean = true, false
+}
+
 // mayHold reports whether a release must go there.
 func (s *slot) mayHold() bool { return s.asked && (!s.clean || s.linger) }
 
@@ -104,7 +111,7 @@ func (s *slot) note(a Answer, bugs Bugs) {
 			s.asked, s.linger = false, false
 		}
 	case Undelivered:
-		s.clean = true // of this attempt; what lingers of an older one is kept apart
+		s.clean = !s.before
 	default:
 		s.clean = a.Clean
 	}

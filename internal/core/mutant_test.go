@@ -1,0 +1,71 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
+	"github.com/quorumlock/quorum/internal/model"
+)
+
+// A checker that nothing fails is no evidence. Each scope here is small, holds
+// with the rules as they are, and is broken once the rule is left out.
+
+type mutant struct {
+	name  string
+	scope scope
+	bugs  core.Bugs
+	spoil func(*model.Name, *core.Request)
+}
+
+var mutants = []mutant{
+	{name: "no write-back", bugs: core.BugNoWriteBack,
+		scope: scope{modes: two, counters: lagging, left: budget{Unknown: 2}, anytime: true}},
+	{name: "write-back without owner check", bugs: core.BugWriteBackUnowned,
+		scope: scope{modes: two, counters: lagging, left: budget{Unknown: 2}, anytime: true}},
+	{name: "answer not compared with the floor", bugs: core.BugAnswerNotCompared,
+		scope: scope{modes: two, counters: lagging, left: budget{Unknown: 1, Double: 1}, anytime: true}},
+	{name: "one owner for all attempts", bugs: core.BugOneOwner,
+		scope: scope{modes: two, attempts: [most]uint32{2}, trouble: 1, left: budget{Unknown: 3, Late: 1}, overlap: true, release: true}},
+	{name: "void answer counts", bugs: core.BugVoidCounts,
+		scope: scope{modes: two, attempts: [most]uint32{2}, trouble: 1, left: budget{Slow: 1, Unknown: 2}, overlap: true, release: true}},
+	{name: "unknown counted as no", bugs: core.BugUnknownIsNo,
+		scope: scope{modes: two, left: budget{Unknown: 1, Return: 1}, release: true, tidy: true}},
+	{name: "roll-back on the caller's context", bugs: core.BugCallersContext,
+		scope: scope{modes: two, left: budget{Cancel: 1}, release: true, tidy: true}},
+	{name: "late grant above the token kept", bugs: core.BugLateGrantKept,
+		scope: scope{order: core.AllAtOnce, counters: lagging, modes: two[:1], release: true, tidy: true}},
+	{name: "repair that increments", spoil: func(_ *model.Name, r *core.Request) {
+		if r.Kind == core.Repair {
+			r.Kind = core.New
+		}
+	}, scope: scope{modes: two, left: budget{Extend: 1}, anytime: true}},
+	{name: "repair let in above its token", spoil: func(n *model.Name, r *core.Request) {
+		if r.Kind == core.Repair {
+			n.Counter = min(n.Counter, r.Floor)
+		}
+	}, scope: scope{modes: two, left: budget{Extend: 1}, anytime: true}},
+}
+
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			began := time.Now()
+			sound := m.scope
+			n, cut, f := sound.search(1_000_000)
+			t.Log("sound:", n, cut, time.Since(began))
+			if f != nil {
+				t.Error(sound.tell(f))
+			}
+			broken := m.scope
+			broken.bugs, broken.spoil = m.bugs, m.spoil
+			n, cut, f = broken.search(1_000_000)
+			t.Log("broken:", n, cut)
+			if f == nil {
+				t.Error("not seen")
+			} else {
+				t.Log(broken.tell(f))
+			}
+		})
+	}
+}
