@@ -82,16 +82,24 @@ func (f *Refill) Next() clock.Instant { return f.wakeAt }
 
 // Start asks the store how it stands.
 func (f *Refill) Start(now clock.Instant) {
-	f.stage, f.wakeAt = RefillChecking, Never
-	f.heard, f.voting, f.spoke, f.step = 0, 0, 0, 0
-	f.seq++ // answers of an earlier round are void
+	f.await(now, RefillChecking)
+	f.voting, f.spoke, f.step = 0, 0, 0
 	f.send(f.cfg.Store, ReadStep, RaiseOrder{})
 }
 
 // Wake takes the passing of time.
 func (f *Refill) Wake(now clock.Instant) {
-	if f.stage == RefillResting && now >= f.wakeAt {
+	if now < f.wakeAt {
+		return
+	}
+	switch f.stage {
+	case RefillResting:
 		f.Start(now)
+	case RefillReading: // who has not answered by now is silent
+		f.heard = Full(f.cfg.Rule.N())
+		f.decide(now)
+	case RefillChecking, RefillRaising:
+		f.rest(now, refillPause)
 	}
 }
 
@@ -108,7 +116,7 @@ func (f *Refill) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 		f.read(now, store, a)
 	case RefillRaising:
 		if a.Outcome == Granted {
-			f.stage = RefillDone
+			f.end()
 		} else {
 			f.rest(now, refillPause) // another client may have been quicker: look again
 		}
@@ -121,18 +129,18 @@ func (f *Refill) checked(now clock.Instant, a Answer) {
 	}
 	switch {
 	case a.Outcome != Granted && !f.inside:
-		f.stage = RefillDone // it is silent, and nobody said that it is in quarantine
+		f.end() // it is silent, and nobody said that it is in quarantine
 	case a.Outcome != Granted:
 		f.rest(now, refillPause)
 	case a.Step.Quarantine == "":
-		f.stage = RefillDone
+		f.end()
 	case !a.Step.Over && !f.cfg.Bugs.has(BugEarlyStepRead):
 		f.rest(now, max(a.Left, time.Millisecond))
 	default:
 		f.quarantine = a.Step.Quarantine
 		f.step = a.Step.Step
-		f.stage, f.heard = RefillReading, Set(0).With(f.cfg.Store)
-		f.seq++
+		f.await(now, RefillReading)
+		f.heard = f.heard.With(f.cfg.Store)
 		for i := range f.cfg.Rule.N() {
 			if i != f.cfg.Store {
 				f.send(i, ReadStep, RaiseOrder{})
@@ -172,9 +180,17 @@ func (f *Refill) decide(now clock.Instant) {
 		order.Alone = true
 	}
 	f.alone, f.stuck = order.Alone, false
-	f.stage, f.heard = RefillRaising, 0
-	f.seq++
+	f.await(now, RefillRaising)
 	f.send(f.cfg.Store, Raise, order)
+}
+
+func (f *Refill) end() { f.stage, f.wakeAt = RefillDone, Never }
+
+// await begins a stage whose answers are waited for no longer than a call may
+// take. Answers to an earlier stage are void.
+func (f *Refill) await(now clock.Instant, stage RefillStage) {
+	f.stage, f.heard, f.wakeAt = stage, 0, now.Add(f.cfg.CallLimit)
+	f.seq++
 }
 
 func (f *Refill) rest(now clock.Instant, d time.Duration) {
