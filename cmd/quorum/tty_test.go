@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,12 @@ func (s *terminalSession) code() int {
 
 func TestR68CommandHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	s := atTerminal(t, stores(t), binary, "run", "key", "--", "sh", "-c", "read -r line; echo read: $line; exit 5")
+	s := atTerminal(t, stores(t), binary, "run", "key", "--", "sh", "-c", `
+		if read -r _ _ _ _ group _ _ foreground _ </proc/self/stat; then echo "foreground: $((group == foreground))"; fi
+		read -r line; echo read: $line; exit 5`)
+	if runtime.GOOS == "linux" {
+		s.shows("foreground: 1")
+	}
 	s.typed("hello\n")
 	s.shows("read: hello")
 	if code := s.code(); code != 5 {
