@@ -117,6 +117,7 @@ type Lease struct {
 	renewAt    clock.Instant
 	maxAt      clock.Instant
 	roundAt    clock.Instant
+	misses     uint32 // rounds that failed since the last that won
 	inRound    bool
 	wonSaid    bool
 	warned     bool

@@ -57,7 +57,7 @@ func (l *Lease) settleExtension(now clock.Instant) {
 	}
 	active, won := l.q.Extending()
 	if won && !l.wonSaid {
-		l.wonSaid, l.warned = true, false
+		l.wonSaid, l.warned, l.misses = true, false, 0
 		l.renewAt = l.renewal(l.roundAt)
 		l.answerWishes(true)
 		l.tell(Notice{Kind: NoticeRenewed})
@@ -70,7 +70,8 @@ func (l *Lease) settleExtension(now clock.Instant) {
 		// Again after a backoff, at most half a renewal period later, so that at
 		// least two more attempts fit before the end.
 		if l.cfg.RenewEvery > 0 {
-			l.renewAt = now.Add(min(l.pause(4), l.cfg.RenewEvery/2))
+			l.misses++
+			l.renewAt = now.Add(min(l.pause(l.misses), l.cfg.RenewEvery/2))
 		}
 		l.answerWishes(false)
 		l.tell(Notice{Kind: NoticeRenewFailed})
@@ -107,10 +108,11 @@ func (l *Lease) Extend(now clock.Instant, serial uint32, ttl time.Duration) {
 	l.settle(now)
 }
 
-// Disturb says that a vote was seen to vanish: the next round starts now.
+// Disturb says that a vote was seen to vanish: the next round starts now,
+// unless the lease is not renewed.
 func (l *Lease) Disturb(now clock.Instant) {
 	l.expire(now)
-	if l.stage == Holding {
+	if l.stage == Holding && l.cfg.RenewEvery > 0 {
 		l.renewAt = now
 	}
 	l.settle(now)
