@@ -153,6 +153,9 @@ func (d *driver) ask(ctx context.Context, s Store, r core.Request) (a core.Answe
 	switch r.Verb {
 	case core.Acquire:
 		g, err := s.Acquire(ctx, fromCore(r))
+		if err == nil && g.Token < 1 { // it may have granted, and this is no vote to count on
+			err = fmt.Errorf("store %q granted without a token", s.Name())
+		}
 		return answerOf(g, err), nestedVotes(g, err), err
 	case core.Extend:
 		g, err := s.Extend(ctx, fromCore(r))

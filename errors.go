@@ -112,6 +112,9 @@ func OutcomeOf(err error) Outcome {
 		return OutcomeGranted
 	}
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+		if refused.Outcome == OutcomeGranted || refused.Outcome == OutcomeNotAsked {
+			return OutcomeUnknown // an error is neither
+		}
 		return refused.Outcome
 	}
 	if never := (*undeliveredError)(nil); errors.As(err, &never) {

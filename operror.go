@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -134,8 +135,9 @@ func voteErrors(votes []Vote) []error {
 
 // storeError is what one store said, as part of an operation's error. It
 // matches everything that the store's error does but the sentinels of this
-// package: those speak for the operation, and one contended store does not
-// make an outage contention.
+// package and of contexts: those speak for the operation. One contended store
+// does not make an outage contention, and one call that reached its limit does
+// not mean that the caller's time is over.
 type storeError struct{ err error }
 
 func (e storeError) Error() string { return e.err.Error() }
@@ -144,7 +146,7 @@ func (e storeError) As(target any) bool { return errors.As(e.err, target) }
 
 func (e storeError) Is(target error) bool {
 	switch target {
-	case ErrHeld, ErrNotHeld, ErrMismatch, ErrNoQuorum, ErrExpired, ErrLost:
+	case ErrHeld, ErrNotHeld, ErrMismatch, ErrNoQuorum, ErrExpired, ErrLost, context.Canceled, context.DeadlineExceeded:
 		return false
 	}
 	return errors.Is(e.err, target)

@@ -44,6 +44,9 @@ type Store interface {
 // OwnerID is the random part of an [Owner].
 type OwnerID [16]byte
 
+// Format hides the ID from every verb of package fmt; [Owner.Hex] shows it.
+func (OwnerID) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("owner(…)")) }
+
 // Owner is who a vote belongs to: 128 random bits for each call of Acquire, and
 // the number of the attempt within it. A younger attempt of an ID replaces an
 // older one in a store; an older one is refused. The ID is a secret: whoever
