@@ -140,7 +140,9 @@ func (q *Quorum) drift(ttl time.Duration) time.Duration {
 	if q.cfg.Bugs.has(BugNoDrift) || q.cfg.Member {
 		return 0 // a composite's caller takes drift off, once
 	}
-	return time.Duration(int64(ttl)/1_000_000*q.cfg.DriftPPM) + q.cfg.DriftFixed
+	const million = 1_000_000
+	whole, rest := int64(ttl)/million, int64(ttl)%million // the product of all would overflow
+	return time.Duration(whole*q.cfg.DriftPPM+(rest*q.cfg.DriftPPM+million-1)/million) + q.cfg.DriftFixed
 }
 
 // Begin starts the next attempt. It does not wait for the roll-back of the
