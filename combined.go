@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/quorum/internal/core"
@@ -23,6 +24,8 @@ type CombinedStore struct {
 	members  []Store
 	servers  *identities
 	owned    []io.Closer // what Open made
+	closing  sync.Once
+	closed   error // of closing
 }
 
 // Combine puts stores together under a strategy. It does no I/O, and fails on

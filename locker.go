@@ -257,12 +257,7 @@ func (l *Locker) Close(ctx context.Context) error {
 	for _, lease := range leases {
 		errs = append(errs, lease.leftBehind())
 	}
-	for _, c := range l.set.owned {
-		if err := c.Close(); err != nil {
-			errs = append(errs, fmt.Errorf("quorum: closing a store: %w", err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, l.set.Close())...)
 }
 
 // shut ends a lease for its locker's close.

@@ -60,10 +60,13 @@ func Open(ctx context.Context, dsns []string, openers ...Opener) (*CombinedStore
 	return set, nil
 }
 
-// Close closes what [Open] made. Stores that were given to [Combine] belong to
-// who made them and are left alone. [Locker.Close] calls it; call it yourself
-// only when no Locker was made.
-func (c *CombinedStore) Close() error { return closers(c.owned).close() }
+// Close closes what [Open] made, once however often it is called. Stores that
+// were given to [Combine] belong to who made them and are left alone.
+// [Locker.Close] calls it; call it yourself only when no Locker was made.
+func (c *CombinedStore) Close() error {
+	c.closing.Do(func() { c.closed = closers(c.owned).close() })
+	return c.closed
+}
 
 type closers []io.Closer
 
