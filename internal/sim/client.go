@@ -120,6 +120,7 @@ func (c *Client) bend(parts uint64) {
 		l.arm()
 		if l.believes {
 			l.until = c.clock.due(l.m.Until())
+			c.w.emit(Event{What: Reckons, Client: c.id, Store: -1, Lease: l.serial, Key: l.key, Token: l.token, Until: l.until})
 		}
 	}
 	for _, r := range c.refills {

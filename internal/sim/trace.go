@@ -35,12 +35,13 @@ const (
 	Closes                 // a locker is closed: Client
 	Calms                  // all faults are over
 	Breaks                 // a checker saw what must not be: Violation is its index
+	Reckons                // a client's clock changes its rate, and the end of belief with it: Client, Lease, Key, Token, Until
 )
 
 var whatNames = [...]string{
 	"sent", "lost", "carried out", "answered", "timed out", "asks", "retries", "fails", "acquires", "renews", "misses",
 	"loses", "gives back", "is free", "writes", "write done", "write refused", "fault begins", "fault ends", "refills",
-	"closes", "calm", "breaks",
+	"closes", "calm", "breaks", "reckons",
 }
 
 func (w What) String() string { return whatNames[w] }
@@ -92,6 +93,9 @@ func (w *World) emit(e Event) {
 		h ^= h >> 29
 	}
 	w.hash = h
+	if w.watch != nil {
+		w.watch(e)
+	}
 	if w.trace != nil {
 		w.trace.Events = append(w.trace.Events, e)
 	}

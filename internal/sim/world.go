@@ -36,6 +36,8 @@ type World struct {
 	same      int // events at one instant
 	report    *Report
 	trace     *Trace
+	watch     func(Event)
+	named     int  // keys that programs gave names to
 	exclusion bool // claim 2 is checked
 	order     bool // claim 1 is checked
 }
