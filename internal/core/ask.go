@@ -93,6 +93,9 @@ func (q *Quorum) width() int {
 // acquired takes the answer to an Acquire or a Repair.
 func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 	s := &q.slots[i]
+	if q.cfg.Doubles.Has(i) {
+		a.Clean = false // the same request may arrive again, and be granted
+	}
 	s.note(a, q.cfg.Bugs)
 	current := c.attempt == q.attempt && (q.phase == Asking || q.phase == Held)
 	if !current && !(q.cfg.Bugs.has(BugVoidCounts) && q.phase == Asking) {
