@@ -57,8 +57,9 @@ type supervisor struct {
 	grace   time.Duration // and killed so much later
 	warn    func(format string, args ...any)
 
-	lost error // why the command is being stopped; nil while it may run
-	kill *time.Timer
+	lost      error // why the command is being stopped; nil while it may run
+	suspended bool  // quorum was stopped with the job, and the job still is
+	kill      *time.Timer
 }
 
 // errUnkillable means that something of the command still runs.
@@ -94,6 +95,7 @@ func (s *supervisor) run() (status syscall.WaitStatus, lost error) {
 			return status, s.lost
 		case <-s.job.Stopped():
 			if s.lost == nil && s.job.Suspend() {
+				s.suspended = true
 				resume = time.After(resumeAfter)
 			}
 		case <-resume:
@@ -110,11 +112,7 @@ func (s *supervisor) run() (status syscall.WaitStatus, lost error) {
 				look.Reset(min(left-s.margin, lookEvery))
 				continue
 			}
-			why := s.lease.Err()
-			if why == nil {
-				why = fmt.Errorf("it could not be renewed, and its validity ends in %v", left.Round(time.Millisecond))
-			}
-			s.stop(why)
+			s.stop(s.why())
 		case <-s.kill.C:
 			s.job.All(syscall.SIGKILL)
 			s.kill.Reset(killEvery)
@@ -130,13 +128,29 @@ func (s *supervisor) run() (status syscall.WaitStatus, lost error) {
 	}
 }
 
+// why says what is wrong with a lease whose validity is at its end.
+func (s *supervisor) why() error {
+	if err := s.lease.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("it could not be renewed, and its validity ends in %v", s.lease.Remaining().Round(time.Millisecond))
+}
+
 // stop tells the command to end and sets the time of its killing. It is never
 // taken back: a command that was told to end cannot go on as if nothing were.
+// A job that was stopped together with quorum is killed as it stands: nothing
+// renewed meanwhile, and after the loss it must not run one more instruction,
+// not even to clean up.
 func (s *supervisor) stop(why error) {
 	if s.lost != nil {
 		return
 	}
 	s.lost = why
+	if s.suspended {
+		s.warn("lock lost while the job was stopped: %v; killing the command", why)
+		s.kill.Reset(0)
+		return
+	}
 	s.warn("lock lost: %v; ending the command, with SIGKILL after %v", why, s.grace)
 	s.kill.Reset(s.grace)
 	s.job.All(syscall.SIGTERM)
@@ -156,18 +170,16 @@ func (s *supervisor) forward(sig syscall.Signal) {
 	}
 }
 
-// resume lets a stopped job go on if it is still inside the validity. While
-// quorum itself was stopped nothing renewed the lock, and a command that has
-// lost it must not run one more instruction, not even to clean up.
+// resume lets a stopped job go on if it is still inside the validity.
 func (s *supervisor) resume() {
-	if s.lost == nil && (s.lease.Err() != nil || s.lease.Remaining() <= s.margin) {
-		s.lost = errors.Join(s.lease.Err())
-		if s.lost == nil {
-			s.lost = errors.New("too little validity was left when the job was resumed")
+	if s.suspended {
+		if s.lease.Remaining() <= s.margin {
+			s.stop(s.why())
 		}
-		s.warn("lock lost while the job was stopped; killing the command")
-		s.kill.Reset(0)
-		return
+		if s.lost != nil {
+			return
+		}
+		s.suspended = false
 	}
 	s.job.Resume()
 }
