@@ -159,7 +159,7 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 	switch {
 	case l.c.closed:
 		w.violate(AfterEnd, l.key, "client %d sends %v to %s after its locker was closed", l.c.id, r.Verb, StoreName(call.Store))
-	case stage == core.Gone && before == core.Gone && !l.releasing && !l.c.closing:
+	case stage == core.Gone && before == core.Gone && !l.releasing && !l.c.closing && r.Owner.Attempt == l.m.Quorum().Attempt():
 		w.violate(AfterEnd, l.key, "lease %d is lost, and sends %v to %s by itself", l.serial, r.Verb, StoreName(call.Store))
 	case r.Verb != core.Release && !mayAsk(stage) && !mayAsk(before):
 		w.violate(AfterEnd, l.key, "lease %d is %s, and sends %v/%v to %s", l.serial, stageNames[stage], r.Verb, r.Kind, StoreName(call.Store))
@@ -207,12 +207,13 @@ func (w *World) checkLeft(l *Lease) {
 
 // cameBack looks at a vote that was given for a lease: one that is done must
 // not come to life by a late request.
-func (w *World) cameBack(d *driver, store int) {
+func (w *World) cameBack(d *driver, store int, sent time.Duration) {
 	l := d.lease
 	if l == nil || d.dead || !l.over || !l.clean || w.cfg.Unsteady || w.nodes[store].lost >= l.began {
 		return
 	}
-	if w.now < l.overAt+w.cfg.MaxTTL-w.cfg.MaxTTL/10 {
+	// A tombstone lasts MaxTTL. What is on its way for longer is an orphan for one TTL.
+	if w.now < sent+w.cfg.MaxTTL-w.cfg.MaxTTL/10 {
 		w.violate(LeftBehind, l.key, "lease %d is done, and store %s gave it a vote", l.serial, StoreName(store))
 	}
 }

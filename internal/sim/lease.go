@@ -48,7 +48,6 @@ type Lease struct {
 	rounds    int
 	calls     int
 	over      bool // nothing will be sent any more
-	overAt    time.Duration
 	releasing bool // the program gave it back
 	clean     bool // by its own knowledge nothing is left anywhere
 }
@@ -172,7 +171,7 @@ func (l *Lease) rest() {
 	if l.over || !l.m.Quiet() || len(l.flights) > 0 {
 		return
 	}
-	l.over, l.overAt = true, l.c.w.now
+	l.over = true
 	l.clean = l.m.Quorum().Leftovers() == 0 && (l.m.Stage() != core.Gone || l.releasing || l.c.closing)
 	l.c.leases = slices.DeleteFunc(l.c.leases, func(o *Lease) bool { return o == l })
 	l.c.w.checkLeft(l)

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/quorumlock/quorum/internal/core"
 )
 
@@ -10,10 +12,10 @@ type message struct {
 	store   int
 	seq     uint32
 	number  uint64
+	sent    time.Duration
 	req     core.Request
 	answer  core.Answer
 	doubled bool
-	copied  bool // the second of two
 }
 
 const (
@@ -40,7 +42,7 @@ func (w *World) post(d *driver, c core.Call) uint64 {
 			continue
 		}
 		m := w.message()
-		w.messages[m] = message{d: d, store: c.Store, seq: c.Seq, number: number, req: c.Req, doubled: doubled, copied: i == 1}
+		w.messages[m] = message{d: d, store: c.Store, seq: c.Seq, number: number, sent: w.now, req: c.Req, doubled: doubled}
 		w.push(event{at: max(w.now, w.clogged[p]) + w.latency(), kind: arrive, index: m})
 	}
 	return number

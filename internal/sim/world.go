@@ -74,7 +74,7 @@ func NewWorld(cfg Config, choices Choices) *World {
 	for _, f := range w.plan.Faults {
 		w.cfg.Doubles = w.cfg.Doubles || f.Kind == Lossy
 	}
-	w.noise = w.plan.Noise
+	w.cfg.Plan, w.noise = w.plan, w.plan.Noise
 	w.exclusion, w.order = !cfg.Unsteady, true
 	w.report = &Report{Runs: 1, Plan: w.plan, Config: w.cfg}
 	if cfg.Trace {
