@@ -389,4 +389,3 @@ func TestF001OverlappingQuorums(t *testing.T) {
 		}
 	})
 }
-

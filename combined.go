@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -82,10 +83,12 @@ func checkMembers(members []Store) error {
 // whatever wrappers: it would have two votes.
 func checkTwice(s Store, seen map[Store]bool) error {
 	for s != nil {
-		if seen[s] {
-			return fmt.Errorf("%w: store %q is given twice: one server is one vote", ErrInvalidOption, s.Name())
+		if reflect.ValueOf(s).Comparable() { // of a store that is a mere value only its server can tell
+			if seen[s] {
+				return fmt.Errorf("%w: store %q is given twice: one server is one vote", ErrInvalidOption, s.Name())
+			}
+			seen[s] = true
 		}
-		seen[s] = true
 		if c, ok := s.(*CombinedStore); ok {
 			for _, m := range c.members {
 				if err := checkTwice(m, seen); err != nil {

@@ -10,15 +10,16 @@ import (
 
 // reportAgain is how long a failing store is not reported again, so that an
 // outage fills no log.
-const reportAgain = 10 * time.Second
+const reportAgain = time.Minute
 
-// reports tells the observer what concerns stores rather than locks: the first
-// failure of a store, then one in a while as long as it fails.
+// reports tells the observer what concerns stores rather than locks: of each
+// store's failures the first, and then at most one in a while. That it worked
+// in between changes nothing: a store that refuses to grant may well release.
 type reports struct {
 	observe func(Event)
 
 	mu      sync.Mutex
-	last    []clock.Instant // when a failure was told; 0 is that the store works
+	last    []clock.Instant // when a failure was told; 0 is never
 	advised []bool
 }
 
@@ -61,7 +62,6 @@ func (r *reports) store(now clock.Instant, i int, s Store, err error) {
 // advise hears that a store works, and tells its advice the first time.
 func (r *reports) advise(i int, s Store) {
 	r.mu.Lock()
-	r.last[i] = 0
 	first := !r.advised[i]
 	r.advised[i] = true
 	r.mu.Unlock()
