@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -177,7 +176,7 @@ func TestR63OwnerIsNeverShown(t *testing.T) {
 		keep(err)
 		things = append(things, lease.Votes(), lease.Context())
 		b.settle()
-		for _, e := range slices.Clone(b.events) {
+		for _, e := range b.all() {
 			things = append(things, e)
 		}
 		ids := map[quorum.OwnerID]bool{}

@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,13 @@ import (
 	"github.com/quorumlock/quorum/stores/memstore"
 	"github.com/quorumlock/quorum/storetest"
 )
+
+// all returns every event so far.
+func (b *bed) all() []quorum.Event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.events)
+}
 
 func TestR76WaiterSaysWhoHoldsIt(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bed) {
@@ -79,8 +87,8 @@ func TestF167EventsOfAMinuteAreFew(t *testing.T) {
 				if err == nil {
 					t.Fatal("it was acquired")
 				}
-				if len(b.events) > 10 {
-					t.Errorf("%d events in a minute, want at most 10: %+v", len(b.events), b.events)
+				if all := b.all(); len(all) > 10 {
+					t.Errorf("%d events in a minute, want at most 10: %+v", len(all), all)
 				}
 			})
 		})
@@ -168,7 +176,7 @@ func TestAdviceIsToldOnce(t *testing.T) {
 			&wrapper{advised{memstore.New("a", memstore.WithClock(clock.Go())), []string{policy, "more"}}, "a"},
 			memstore.New("b", memstore.WithClock(clock.Go())))
 		l := b.locker()
-		if len(b.events) != 0 {
+		if len(b.all()) != 0 {
 			t.Error("advice before the first answer")
 		}
 		for range 3 {
@@ -195,7 +203,7 @@ func TestEventsOfALeaseInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		var kinds []quorum.EventKind
-		for _, e := range b.events {
+		for _, e := range b.all() {
 			if e.Kind != quorum.EventStoreFailed && (len(kinds) == 0 || kinds[len(kinds)-1] != e.Kind) {
 				kinds = append(kinds, e.Kind)
 			}

@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,12 +15,12 @@ import (
 // goroutine waits. The clock of the Locker and of the store must follow it.
 func anHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		renewals := 0
+		var renewals atomic.Int64
 		store := memstore.New("memory", memstore.WithClock(clock.Go()))
 		locks, err := quorum.New(store, quorum.TTL(15*time.Second), quorum.WithClock(clock.Go()),
 			quorum.Observe(func(e quorum.Event) {
 				if e.Kind == quorum.EventRenewed {
-					renewals++
+					renewals.Add(1)
 				}
 			}))
 		if err != nil {
@@ -36,8 +37,8 @@ func anHour(t *testing.T) {
 		if err := locks.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if renewals < 700 {
-			t.Errorf("%d renewals in an hour, want one every 5 s", renewals)
+		if n := renewals.Load(); n < 700 {
+			t.Errorf("%d renewals in an hour, want one every 5 s", n)
 		}
 	})
 }
