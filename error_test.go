@@ -184,6 +184,7 @@ func TestF164OutageIsNotContention(t *testing.T) {
 		healed(b)
 		b.rival("k", time.Minute, 0, 1, 2)
 		try("ErrHeld")
+		b.settle()
 		failed := b.seen(quorum.EventFailed)
 		if len(failed) != 3 || overlap(failed[0].Err) != "ErrNoQuorum" || overlap(failed[2].Err) != "ErrHeld" {
 			t.Errorf("events %v, want two outages and a contention", failed)

@@ -63,6 +63,7 @@ func TestR76WaiterSaysThatStoresAreAway(t *testing.T) {
 		start := time.Now()
 		must(t, b.locker(), "k")
 		within(t, "Acquire", since(start), 15*time.Second, 16*time.Second)
+		b.settle()
 		waiting := b.seen(quorum.EventWaiting)
 		if len(waiting) != 2 || overlap(waiting[0].Err) != "ErrNoQuorum" || waiting[0].Label != "" {
 			t.Errorf("events of the wait: %+v, want two of an outage", waiting)
@@ -140,6 +141,7 @@ func TestF158WarningBeforeTheEndComesOnce(t *testing.T) {
 			t.Errorf("at 7.1 s: %+v, want one event with 3 s left", w)
 		}
 		<-lease.Context().Done()
+		b.settle()
 		if lost := b.seen(quorum.EventLost); len(warned()) != 1 || len(lost) != 1 || !errors.Is(lost[0].Err, quorum.ErrLost) || lost[0].Token != lease.Token() {
 			t.Errorf("at the end: %+v and %+v, want one of each", warned(), lost)
 		}
@@ -202,6 +204,7 @@ func TestEventsOfALeaseInOrder(t *testing.T) {
 		if err := lease.Release(context.Background()); err != nil {
 			t.Fatal(err)
 		}
+		b.settle()
 		var kinds []quorum.EventKind
 		for _, e := range b.all() {
 			if e.Kind != quorum.EventStoreFailed && (len(kinds) == 0 || kinds[len(kinds)-1] != e.Kind) {
