@@ -2,7 +2,9 @@ package quorum_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -221,5 +223,29 @@ func TestR59KeysAreCheckedBeforeAnyCall(t *testing.T) {
 				t.Errorf("a key that one store cannot take: %v, want both numbers", err)
 			}
 		})
+	})
+}
+
+func TestR61LabelSaysWhoHoldsIt(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bed) {
+		l := b.locker(quorum.Label("the nightly job"))
+		host, err := os.Hostname()
+		if err != nil {
+			t.Skip(err)
+		}
+		must(t, l, "k")
+		must(t, l, "long", quorum.Label(strings.Repeat("é", 100)))
+		b.settle()
+		for i := range b.memory {
+			label := b.holders(i, "k")[0].Label
+			for _, part := range []string{host[:min(len(host), 10)], fmt.Sprint("pid ", os.Getpid()), "since 2000-01-01T00:00:00Z", "the nightly job"} {
+				if !strings.Contains(label, part) {
+					t.Errorf("store %d says that %q holds it, want %q in it", i, label, part)
+				}
+			}
+			if long := b.holders(i, "long")[0].Label; len(long) > 256 || !strings.HasSuffix(long, strings.Repeat("é", 100)) {
+				t.Errorf("a label of %d bytes: %q", len(long), long)
+			}
+		}
 	})
 }
