@@ -14,7 +14,8 @@ type Client struct {
 	w       *World
 	id      int
 	clock   ticker
-	awake   uint64 // the clock's rate when the machine is awake
+	pace    int64 // the clock's rate while the machine is awake
+	asleep  int   // how many faults let it sleep
 	paused  time.Duration
 	life    uint32
 	down    bool
@@ -34,6 +35,7 @@ func (w *World) newClient(i int) *Client {
 	if w.cfg.Rates {
 		c.clock.parts = w.rate()
 	}
+	c.pace = int64(c.clock.parts)
 	return c
 }
 
@@ -112,8 +114,12 @@ func (c *Client) kill() {
 	c.down = true
 }
 
-// bend lets the client's clock run at another rate from now on.
-func (c *Client) bend(parts uint64) {
+// turnClock lets the client's clock run as it should now.
+func (c *Client) turnClock() {
+	parts := uint64(max(c.pace, 0))
+	if c.asleep > 0 {
+		parts = 0
+	}
 	c.clock.bend(c.w.now, 0, parts)
 	for _, l := range c.leases {
 		l.timer = never

@@ -12,7 +12,7 @@ import (
 type node struct {
 	store *model.Store
 	clock ticker
-	pace  uint64 // the clock's rate when it is not frozen
+	pace  int64 // the clock's rate when it is not frozen
 	ice   int
 	life  int
 	down  bool
@@ -40,7 +40,7 @@ func (w *World) startNode(i int) {
 	if w.cfg.Rates {
 		n.clock.parts = w.rate()
 	}
-	n.pace = n.clock.parts
+	n.pace = int64(n.clock.parts)
 	n.lost = -1
 	n.store = model.NewStore(StoreName(i), "server-"+StoreName(i), "1", n.time(0))
 }

@@ -85,7 +85,7 @@ func (w *World) turnNode(f *Fault, by, s int) {
 			n.clock.bend(w.now, f.Amount, n.clock.parts)
 		}
 	case ClockRate:
-		n.pace = uint64(int64(n.pace) + int64(by)*f.Rate)
+		n.pace += int64(by) * f.Rate
 		n.turnClock(w.now)
 	case ClockFreeze:
 		n.ice += by
@@ -103,7 +103,7 @@ func (n *node) turnClock(at time.Duration) {
 	if n.ice > 0 {
 		n.clock.bend(at, 0, 0)
 	} else {
-		n.clock.bend(at, 0, n.pace)
+		n.clock.bend(at, 0, uint64(max(n.pace, 0)))
 	}
 }
 
@@ -123,15 +123,14 @@ func (c *Client) turn(f *Fault, by int) {
 			c.start()
 		}
 	case Drift:
-		c.bend(uint64(int64(c.clock.parts) + int64(by)*f.Rate))
+		c.pace += int64(by) * f.Rate
+		c.turnClock()
 	case Doze:
 		if by > 0 {
 			c.paused = max(c.paused, min(w.now+f.For, w.cfg.Duration))
-			c.awake = c.clock.parts
-			c.bend(0)
-		} else {
-			c.bend(c.awake)
 		}
+		c.asleep += by
+		c.turnClock()
 	}
 }
 
