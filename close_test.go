@@ -280,16 +280,11 @@ func TestF064LockRightAfterTheLastHasAHeartbeat(t *testing.T) {
 	})
 }
 
-// jitter is a random latency below d.
-func jitter(d time.Duration) storetest.Fault {
-	return storetest.Do(func() { time.Sleep(rand.N(d)) })
-}
-
 func TestF059CancelledAcquireLeavesNothing(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bed) {
 		l := b.locker(quorum.TTL(300 * time.Millisecond))
 		for _, sp := range b.spoil {
-			sp.Set(storetest.Always(jitter(5 * time.Millisecond)))
+			sp.Set(storetest.Always(storetest.Do(func() { time.Sleep(rand.N(5 * time.Millisecond)) })))
 		}
 		won := 0
 		for range 500 {

@@ -99,7 +99,7 @@ var errorCases = []struct {
 	}, "ErrNoQuorum", errDown},
 	{"lost", func(t *testing.T, b *bed) error {
 		lease := must(t, b.locker(quorum.NoRenew()), "k")
-		time.Sleep(15 * time.Second)
+		<-lease.Context().Done()
 		return tokenless(lease.Err())
 	}, "ErrLost", nil},
 }
