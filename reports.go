@@ -21,10 +21,11 @@ type reports struct {
 	mu      sync.Mutex
 	last    []clock.Instant // when a failure was told; 0 is never
 	advised []bool
+	twins   []bool
 }
 
 func newReports(observe func(Event), n int) *reports {
-	return &reports{observe: observe, last: make([]clock.Instant, n), advised: make([]bool, n)}
+	return &reports{observe: observe, last: make([]clock.Instant, n), advised: make([]bool, n), twins: make([]bool, n)}
 }
 
 func (r *reports) tell(e Event) {
@@ -39,10 +40,10 @@ func (r *reports) store(now clock.Instant, i int, s Store, err error) {
 		return
 	}
 	name := s.Name()
-	kind := EventStoreFailed
 	switch OutcomeOf(err) {
 	case OutcomeTwin:
-		kind = EventTwin
+		r.twin(i, name, err)
+		return
 	case OutcomeUnknown, OutcomeUndelivered, OutcomeMismatch:
 	default:
 		r.advise(i, s)
@@ -55,7 +56,7 @@ func (r *reports) store(now clock.Instant, i int, s Store, err error) {
 	}
 	r.mu.Unlock()
 	if due {
-		r.observe(Event{Kind: kind, Store: name, Err: err})
+		r.observe(Event{Kind: EventStoreFailed, Store: name, Err: err})
 	}
 }
 
@@ -72,5 +73,17 @@ func (r *reports) advise(i int, s Store) {
 		for _, text := range who.Advice() {
 			r.observe(Event{Kind: EventAdvice, Store: s.Name(), Err: errors.New(text)})
 		}
+	}
+}
+
+// twin hears that a member is another one's server, and tells it once: that
+// does not change until somebody changes the set.
+func (r *reports) twin(i int, name string, err error) {
+	r.mu.Lock()
+	first := !r.twins[i]
+	r.twins[i] = true
+	r.mu.Unlock()
+	if first {
+		r.observe(Event{Kind: EventTwin, Store: name, Err: err})
 	}
 }
