@@ -285,6 +285,11 @@ func (w *world) play(sc *scope, m move) (*world, error) {
 		for j := range sc.modes {
 			c.stale = c.stale || w.clients[j].token > c.token && sc.modes[m.client] == core.Exclusive
 		}
+		if w.left.Drop < sc.left.Drop {
+			// A counter rests ten minutes beyond the lease over it. By then a holder
+			// this old has lost, which clocks that stand still do not show.
+			c.stale = false
+		}
 		return w, w.drive(sc, m.client, func(q *core.Quorum, now clock.Instant) { q.Extend(now, leaseTTL) })
 	case cancels:
 		w.left.Cancel--
