@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/internal/core"
+	"github.com/quorumlock/quorum/internal/model"
 )
 
 // Checker is one thing that must never be.
@@ -21,6 +22,7 @@ const (
 	Fence                     // a resource that checks tokens took a write of an earlier holder
 	Remaining                 // a client believes for longer than TTL, since the request left, less drift
 	LeftBehind                // something is left in a store of an owner that is done with it
+	Stray                     // a held lease has a vote above its token, and no call under way that would end it
 	AfterEnd                  // a lease that is over, or a closed locker, does something by itself
 	Messages                  // more messages than an acquisition may cost, or two calls to a store at once
 	Progress                  // all is calm, and yet somebody does not get in, or a store does not vote
@@ -28,7 +30,7 @@ const (
 )
 
 var checkerNames = [checkers]string{
-	"exclusion", "sharing", "order", "unique", "fence", "remaining", "left behind", "after the end", "messages", "progress",
+	"exclusion", "sharing", "order", "unique", "fence", "remaining", "left behind", "stray vote", "after the end", "messages", "progress",
 }
 
 func (c Checker) String() string { return checkerNames[c] }
@@ -170,8 +172,8 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 		}
 	}
 	switch {
-	case r.Verb == core.Acquire && r.Kind == core.New && r.Owner.Attempt != l.attempt || l.askedFrom == 0:
-		l.attempt, l.askedFrom = r.Owner.Attempt, now
+	case r.Verb == core.Acquire && r.Kind == core.New && l.m.Quorum().Attempt() != l.attempt:
+		l.attempt, l.askedFrom = l.m.Quorum().Attempt(), now
 		w.report.Attempts++
 	case r.Verb == core.Extend && stage == core.Holding && (l.extended != now):
 		l.extended, l.extendTTL = now, r.TTL
@@ -198,12 +200,34 @@ func (w *World) checkLeft(l *Lease) {
 		}
 		kept := node.store.Peek(w.keys[l.key].text)
 		for _, v := range kept.Votes {
-			if int(v.Owner.ID[15])|int(v.Owner.ID[14])<<8|int(v.Owner.ID[13])<<16 == l.serial&0xffffff && v.Until > node.time(w.now) {
+			if l.owns(&v) && v.Until > node.time(w.now) {
 				w.violate(LeftBehind, l.key, "lease %d is done, and has a vote in store %s", l.serial, StoreName(i))
 			}
 		}
 	}
 }
+
+// checkStray looks into the stores when a lease is given back: a late grant
+// above its token that it heard of must be gone by then.
+func (w *World) checkStray(l *Lease) {
+	if len(l.flights) > 0 || w.cfg.Unsteady || w.cfg.Doubles || l.m.Stage() != core.Holding || w.now < l.acquired+w.cfg.ReleaseLimit {
+		return
+	}
+	for i := range w.nodes {
+		if w.nodes[i].lost >= l.began || !l.above.Has(i) {
+			continue
+		}
+		kept := w.nodes[i].store.Peek(w.keys[l.key].text)
+		for _, v := range kept.Votes {
+			if l.owns(&v) && v.Token > l.token && v.Until > w.nodes[i].time(w.now) {
+				w.violate(Stray, l.key, "lease %d has token %d, and a vote with %d in store %s", l.serial, l.token, v.Token, StoreName(i))
+			}
+		}
+	}
+}
+
+// owns reports whether a vote is of any attempt of the lease.
+func (l *Lease) owns(v *model.Vote) bool { return v.Owner.ID == l.id }
 
 // cameBack looks at a vote that was given for a lease: one that is done must
 // not come to life by a late request.

@@ -24,6 +24,7 @@ type driver struct {
 	refill  *refill
 	flights []flight
 	timer   time.Duration // true time of the wake-up that is on its way
+	soonest time.Duration // and of the next
 	dead    bool          // the process died
 }
 
@@ -65,6 +66,9 @@ func (d *driver) land(store int, seq uint32) bool {
 }
 
 func (d *driver) answered(store int, seq uint32, a core.Answer) {
+	if l := d.lease; l != nil && l.stage == core.Holding && a.Outcome == core.Granted && a.Token > l.token {
+		l.above = l.above.With(store)
+	}
 	d.m.Answer(d.c.Now(), store, seq, a)
 	d.met(store, a)
 	d.settle()
@@ -87,7 +91,8 @@ func (d *driver) woken(e *event) {
 		d.c.w.push(event{at: d.timer, kind: wake, d: d})
 		return
 	}
-	d.timer = never
+	// No timer of an operating system fires twice within less than this.
+	d.timer, d.soonest = never, d.c.w.now+50*time.Microsecond
 	now := d.c.Now()
 	// A call that ends at its limit and the timer of the machine race.
 	first := d.c.w.choices.Choose(OfTie, 2) == 0
@@ -146,7 +151,7 @@ func (d *driver) arm() {
 			next = min(next, d.flights[i].limit)
 		}
 	}
-	if at := d.c.clock.due(next); at < d.timer {
+	if at := max(d.c.clock.due(next), d.soonest); at < d.timer {
 		d.timer = max(at, d.c.w.now)
 		d.c.w.push(event{at: d.timer, kind: wake, d: d})
 	}

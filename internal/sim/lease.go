@@ -26,6 +26,7 @@ type Lease struct {
 	driver
 	m       *core.Lease
 	serial  int
+	id      core.ID
 	key     int
 	mode    core.Mode
 	heard   func(*Lease, core.Notice)
@@ -47,9 +48,10 @@ type Lease struct {
 	extendTTL time.Duration // and its TTL
 	rounds    int
 	calls     int
-	over      bool // nothing will be sent any more
-	releasing bool // the program gave it back
-	clean     bool // by its own knowledge nothing is left anywhere
+	above     core.Set // stores that were heard to grant more than the token while it was held
+	over      bool     // nothing will be sent any more
+	releasing bool     // the program gave it back
+	clean     bool     // by its own knowledge nothing is left anywhere
 }
 
 // Acquire begins an acquisition. heard gets what the lease has to tell, as
@@ -87,8 +89,9 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	if w.cfg.Doubles {
 		cfg.Doubles = core.Full(w.cfg.Stores)
 	}
-	binary.BigEndian.PutUint16(cfg.Request.Owner.ID[:], uint16(l.serial))
-	binary.BigEndian.PutUint64(cfg.Request.Owner.ID[8:], uint64(l.serial))
+	binary.BigEndian.PutUint16(l.id[:], uint16(l.serial))
+	binary.BigEndian.PutUint64(l.id[8:], uint64(l.serial))
+	cfg.Request.Owner.ID = l.id
 	l.m = core.NewLease(cfg)
 	l.believe = -core.Never
 	l.driver = driver{c: c, m: l.m, lease: l, timer: never}
@@ -125,6 +128,7 @@ func (l *Lease) Release() {
 		return
 	}
 	if !l.releasing && l.m.Stage() >= core.Holding && l.m.Stage() != core.Ended && l.m.Stage() != core.Ending {
+		l.c.w.checkStray(l)
 		l.c.w.emit(Event{What: GivesBack, Client: l.c.id, Store: -1, Lease: l.serial, Key: l.key})
 		l.releasing = true
 	}
@@ -172,7 +176,7 @@ func (l *Lease) rest() {
 		return
 	}
 	l.over = true
-	l.clean = l.m.Quorum().Leftovers() == 0 && (l.m.Stage() != core.Gone || l.releasing || l.c.closing)
+	l.clean = l.m.Quorum().Leftovers() == 0 && (l.m.Stage() != core.Gone || l.releasing || l.m.Reason() == core.LostClosed)
 	l.c.leases = slices.DeleteFunc(l.c.leases, func(o *Lease) bool { return o == l })
 	l.c.w.checkLeft(l)
 	l.c.closeIdle()
