@@ -55,8 +55,9 @@ type Config struct {
 
 	Faults []Fault
 	// Swarm lets the seed draw the faults: how many, of which kinds, when and
-	// where, how bad the network is, and how fast each clock runs within the
-	// drift allowed for. It draws only what the lock must withstand.
+	// where, how fast each clock runs within the drift allowed for and, unless
+	// Latency or Jitter is given, how bad the network is. It draws only what the
+	// lock must withstand.
 	Swarm bool
 
 	bugs   core.Bugs // known mistakes, for tests of the checkers
@@ -89,7 +90,9 @@ func (c Config) filled() Config {
 	or(&c.TTL, 15*time.Second)
 	or(&c.MaxTTL, 4*c.TTL)
 	or(&c.RenewEvery, c.TTL/3)
-	or(&c.Latency, time.Millisecond)
+	if !c.Swarm {
+		or(&c.Latency, time.Millisecond)
+	}
 	return c
 }
 
