@@ -52,6 +52,8 @@ var layers = []layer{
 		instead: "the simulator runs the protocol on its own clock and choices, so that a seed repeats exactly"},
 	{dir: "quorumsim", own: []string{"clock", "internal/core", "internal/model", "internal/sim"},
 		instead: "a user's job runs in the simulated world, where nothing is real"},
+	{dir: "internal/simpage", own: []string{"internal/core", "internal/sim"},
+		instead: "it draws what a simulated run left, and runs nothing"},
 	{dir: "internal/modelstore", own: []string{".", "clock", "internal/core", "internal/model"}, tests: []string{"storetest"},
 		instead: "it turns the model into a store, for stores that live in this process"},
 	{dir: "internal/testserver", instead: "it starts servers and knows nothing of locks"},
