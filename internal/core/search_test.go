@@ -14,10 +14,10 @@ type finding struct {
 	path []move
 }
 
-// search visits every world that a scope can come to, or stops after max
+// search visits every world that a scope can come to, or stops after bound
 // worlds, and returns how many there were. A world is known by a hash of 64
 // bits: of ten million the chance that any two share one is below 1 in 100,000.
-func (sc *scope) search(max int) (states int, cut bool, found *finding) {
+func (sc *scope) search(bound int) (states int, cut bool, found *finding) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // worlds are many and short-lived
 	seen := map[uint64]struct{}{}
 	var path []move
@@ -38,7 +38,7 @@ func (sc *scope) search(max int) (states int, cut bool, found *finding) {
 			if _, known := seen[h]; known {
 				return true
 			}
-			if len(seen) >= max {
+			if len(seen) >= bound {
 				cut = true
 				return false
 			}

@@ -65,8 +65,7 @@ type client struct {
 	token   int64 // of its complete acquisition
 	writer  int64 // highest token of a writer's acquisition that was complete when its own began
 	any     int64 // the same, of a reader's or a writer's
-	round   uint32
-	stale   bool // a higher token was held when the round under way began
+	stale   bool  // a higher token was held when the round under way began
 	hash    uint64
 }
 
