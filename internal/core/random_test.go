@@ -280,10 +280,8 @@ func TestRandom(t *testing.T) {
 func TestRandomSeesMutants(t *testing.T) {
 	for name, bugs := range map[string]core.Bugs{
 		"no write-back":                     core.BugNoWriteBack,
-		"one owner for all attempts":        core.BugOneOwner,
 		"unknown counted as no":             core.BugUnknownIsNo,
 		"roll-back on the caller's context": core.BugCallersContext,
-		"lost lease revived":                core.BugReviveLost,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := uint64(1); seed <= 400; seed++ {
