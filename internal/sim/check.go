@@ -64,13 +64,16 @@ func (l *Lease) believing() {
 	if until == l.believe {
 		return
 	}
-	grew := until > l.believe
+	w := l.c.w
+	grew, before := until > l.believe, l.believe
 	l.believe = until
 	if until == -core.Never {
 		l.stopBelieving()
 		return
 	}
-	w := l.c.w
+	if grew && before > 0 && before <= l.c.Now() {
+		w.violate(AfterEnd, l.key, "lease %d of client %d was over, and is held again", l.serial, l.c.id)
+	}
 	l.until = l.c.clock.due(until)
 	l.token = l.m.Quorum().Token()
 	if l.acquired == never {
@@ -190,8 +193,8 @@ func (w *World) checkLeft(l *Lease) {
 	if most := int(l.m.Quorum().Attempt()+1)*n*(n+17) + (l.rounds+1)*3*n; l.calls > most {
 		w.violate(Messages, l.key, "lease %d took %d messages in %d attempts: at most %d", l.serial, l.calls, l.m.Quorum().Attempt(), most)
 	}
-	if !l.clean {
-		return
+	if !l.clean || w.cfg.Unsteady {
+		return // where clocks jump, a tombstone may be over too soon
 	}
 	for i := range w.nodes {
 		node := &w.nodes[i]
@@ -210,9 +213,10 @@ func (w *World) checkLeft(l *Lease) {
 // checkStray looks into the stores when a lease is given back: a late grant
 // above its token that it heard of must be gone by then.
 func (w *World) checkStray(l *Lease) {
-	if len(l.flights) > 0 || w.cfg.Unsteady || w.cfg.Doubles || l.m.Stage() != core.Holding || w.now < l.acquired+w.cfg.ReleaseLimit {
+	if _, _, quiet := l.m.Quorum().Releases(); !quiet || len(l.flights) > 0 || w.cfg.Unsteady || w.cfg.Doubles {
 		return
 	}
+	l.above &^= l.m.Quorum().Leftovers()
 	for i := range w.nodes {
 		if w.nodes[i].lost >= l.began || !l.above.Has(i) {
 			continue

@@ -29,7 +29,8 @@ type Config struct {
 
 	Duration time.Duration // of the phase with faults; default 20 s
 	Plan     Plan          // what goes wrong in it
-	Swarm    bool          // the choices draw the plan
+	Swarm    bool          // the choices draw the plan; the noise of Plan stays, if there is any
+	Only     []FaultKind   // of a swarm: these kinds and no others, and many of them
 	Rates    bool          // every clock runs at a rate of its own, within the allowance
 	Unsteady bool          // the stores' clocks may leave their bound: then only the order of tokens is checked
 	Skew     time.Duration // by how much the stores' clocks differ at the start

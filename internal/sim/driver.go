@@ -132,6 +132,8 @@ func (d *driver) settle() {
 	for _, call := range d.m.Calls() {
 		if d.lease != nil {
 			d.lease.sends(now, &call)
+		} else if d.c.closed {
+			w.violate(AfterEnd, -1, "client %d looks after store %s although its locker is closed", d.c.id, StoreName(call.Store))
 		}
 		d.flights = append(d.flights, flight{
 			store: call.Store, seq: call.Seq, verb: call.Req.Verb, limit: now.Add(call.Req.Limit), msg: w.post(d, call),

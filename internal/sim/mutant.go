@@ -14,7 +14,6 @@ type Mutant uint8
 const (
 	NoMutant            Mutant = iota
 	NoTombstones               // a store that was told to refuse late requests does not
-	RepairSteps                // a repair takes a token of its own
 	ForgetsUnseen              // a store that lost everything votes at once
 	RollsBackUnseen            // a store that lost its last moments votes at once
 	ShortQuarantine            // a quarantine is over at once
@@ -30,7 +29,7 @@ const (
 )
 
 var mutantNames = [mutants]string{
-	"none", "no tombstones", "repair steps the counter", "forgets unseen", "rolls back unseen", "quarantine over at once",
+	"none", "no tombstones", "forgets unseen", "rolls back unseen", "quarantine over at once",
 	"extension revives", "release takes all", "leaves quarantine unread", "disjoint quorums", "calls without limit",
 	"fence looks away", "refills outlive close", "shares with all",
 }
@@ -43,10 +42,6 @@ func (m Mutant) apply(w *World, n *node, msg *message) core.Answer {
 	switch m {
 	case NoTombstones:
 		req.Entomb = false
-	case RepairSteps:
-		if req.Kind == core.Repair {
-			req.Kind = core.New
-		}
 	case ShortQuarantine:
 		n.store.Record.End = min(n.store.Record.End, now)
 	case ReleaseTakesAll:

@@ -55,12 +55,18 @@ func Random(base Config, c Choices) Config {
 func drawPlan(cfg *Config, c Choices) Plan {
 	d := drawer{cfg: cfg, c: c}
 	p := Plan{Noise: d.noise()}
+	if cfg.Plan.Noise != (Noise{}) {
+		p.Noise = cfg.Plan.Noise
+	}
 	var kinds []FaultKind
 	hostile := d.pick(4)
 	for k := range faultKinds {
 		if d.allowed(k) && d.pick(4) < hostile {
 			kinds = append(kinds, k)
 		}
+	}
+	if len(cfg.Only) > 0 {
+		kinds, hostile = cfg.Only, 3
 	}
 	if len(kinds) == 0 {
 		return p
