@@ -110,9 +110,9 @@ func (c Config) world() (sim.Config, error) {
 	case c.Order > AllAtOnce:
 		return out, fmt.Errorf("order %d is none of InOrder, FirstThenRest, AllAtOnce", c.Order)
 	case c.RenewEvery < 0 || c.Latency < 0 || c.Jitter < 0 || c.Skew < 0 || c.Duration < 0:
-		return out, errors.New("RenewEvery, Latency, Jitter, Skew and Duration are at least 0; Ask.NoRenew switches renewal off")
+		return out, errors.New("a negative duration: all of them are at least 0; Ask.NoRenew switches renewal off")
 	case c.Swarm && len(c.Faults) > 0:
-		return out, errors.New("Swarm draws the faults: leave Faults or Swarm out")
+		return out, errors.New("a swarm draws the faults: leave Faults or Swarm out")
 	}
 	rule, err := tabulate(c.Strategy, c.Stores)
 	if err != nil {

@@ -28,10 +28,10 @@ func TestConfigIsRefused(t *testing.T) {
 		{Config{Job: job, TTL: time.Millisecond}, "100 ms <= TTL"},
 		{Config{Job: job, TTL: time.Minute, MaxTTL: time.Second}, "TTL <= MaxTTL"},
 		{Config{Job: job, RenewEvery: 14 * time.Second}, "no second chance"},
-		{Config{Job: job, Jitter: -1}, "at least 0"},
+		{Config{Job: job, Jitter: -1}, "negative duration"},
 		{Config{Job: job, Duration: 25 * time.Hour}, "at most a day"},
 		{Config{Job: job, Clients: -1}, "-1 clients"},
-		{Config{Job: job, Swarm: true, Faults: []Fault{{Kind: Crash}}}, "Swarm draws the faults"},
+		{Config{Job: job, Swarm: true, Faults: []Fault{{Kind: Crash}}}, "a swarm draws the faults"},
 		{Config{Job: job, Faults: []Fault{{Kind: "flood"}}}, `"flood" is none of partition, `},
 		{Config{Job: job, Faults: []Fault{{Kind: Crash, Stores: []int{5}}}}, "store 5 of 5"},
 		{Config{Job: job, Faults: []Fault{{Kind: Pause, Clients: []int{3}}}}, "only 3 clients"},
@@ -65,7 +65,7 @@ func TestConfigIsRefused(t *testing.T) {
 // Every kind that the world knows has a name here, and says whom it befalls.
 func TestFaultKindsAreComplete(t *testing.T) {
 	all := []FaultKind{
-		Partition, PartitionAsk, PartitionReply, Clog, Slow, Hang, Full, Deny, Crash, Restart, Forget, RollBack,
+		Partition, PartitionAsk, PartitionReply, Clog, Slow, Hang, Full, Deny, Crash, Restart, Forget, Flush, RollBack,
 		ClockStep, ClockRate, ClockFreeze, Pause, Kill, Drift, Doze, Lossy, Drop,
 	}
 	if len(all) != sim.FaultKinds {

@@ -30,6 +30,7 @@ const (
 	Crash       FaultKind = "crash"        // down; back with all it knew, and sure of that
 	Restart     FaultKind = "restart"      // down; back with all it knew, which it cannot be sure of
 	Forget      FaultKind = "forget"       // down; back empty
+	Flush       FaultKind = "flush"        // all it knew is lost at From; it goes on in the same life
 	RollBack    FaultKind = "roll back"    // down; back as it was By before
 	ClockStep   FaultKind = "clock step"   // the clock jumps by By at From
 	ClockRate   FaultKind = "clock rate"   // the clock runs PPM millionths fast
@@ -47,7 +48,7 @@ const (
 
 // Fault is one thing that goes wrong for some time. ClockRate, Drift, Doze,
 // Drop and a ClockStep ahead break assumptions that the lock rests on, if they
-// are large enough: see docs/safety.md. So do Forget and RollBack of so many
+// are large enough: see docs/safety.md. So do Forget, Flush and RollBack of so many
 // stores that no quorum of the others is left.
 type Fault struct {
 	Kind    FaultKind
@@ -91,7 +92,7 @@ func (f Fault) simulated(stores int, duration time.Duration) (sim.Fault, error) 
 		return sim.Fault{}, fmt.Errorf("%s at %v by %v: at least 0", f.Kind, f.From, f.By)
 	}
 	out := sim.Fault{Kind: kind, At: f.From, For: to - f.From, Clients: f.Clients, Amount: f.By, Rate: f.PPM}
-	if f.Kind == ClockStep || f.Kind == Drop {
+	if f.Kind == ClockStep || f.Kind == Drop || f.Kind == Flush {
 		out.For = 0
 	}
 	if f.Kind.ofClients() {
