@@ -142,13 +142,13 @@ func (w *World) checkToken(l *Lease) {
 	if l.mode == core.Exclusive {
 		above = l.aboveAny
 		if other, taken := k.tokens[l.token]; taken {
-			w.violate(Unique, l.key, "leases %d and %d have the token %d", other, l.serial, l.token)
+			w.violate(Unique, l.key, "leases %d and %d have the token %s", other, l.serial, Token(l.token))
 		}
 		k.tokens[l.token] = l.serial
 		k.written = max(k.written, l.token)
 	}
 	if l.token <= above {
-		w.violate(Order, l.key, "lease %d of client %d has token %d; %d was held before it was asked for", l.serial, l.c.id, l.token, above)
+		w.violate(Order, l.key, "lease %d of client %d has token %s; %s was held before it was asked for", l.serial, l.c.id, Token(l.token), Token(above))
 	}
 	k.any = max(k.any, l.token)
 }
@@ -224,7 +224,8 @@ func (w *World) checkStray(l *Lease) {
 		kept := w.nodes[i].store.Peek(w.keys[l.key].text)
 		for _, v := range kept.Votes {
 			if l.owns(&v) && v.Token > l.token && v.Until > w.nodes[i].time(w.now) {
-				w.violate(Stray, l.key, "lease %d has token %d, and a vote with %d in store %s", l.serial, l.token, v.Token, StoreName(i))
+				w.violate(Stray, l.key, "lease %d has token %s, and a vote with %s in store %s",
+					l.serial, Token(l.token), Token(v.Token), StoreName(i))
 			}
 		}
 	}

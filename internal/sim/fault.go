@@ -24,6 +24,7 @@ const (
 	Crash                           // Stores stop, and start again with all they knew, which they are sure of
 	Restart                         // Stores stop, and start again with all they knew, which they cannot be sure of
 	Forget                          // Stores stop, and start again empty
+	Flush                           // Stores lose all they knew, and go on at once in the same life of the server
 	RollBack                        // Stores stop, and start again as they were Amount before
 	ClockStep                       // Stores' clocks jump by Amount
 	ClockRate                       // Stores' clocks run Rate millionths fast until it is over
@@ -39,7 +40,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	"partition", "partition of requests", "partition of answers", "clog", "slow", "hang", "full", "deny",
-	"crash", "restart", "forget", "roll back", "clock step", "clock rate", "clock freeze",
+	"crash", "restart", "forget", "flush", "roll back", "clock step", "clock rate", "clock freeze",
 	"pause", "kill", "drift", "doze", "lossy", "drop",
 }
 

@@ -80,6 +80,11 @@ func (w *World) turnNode(f *Fault, by, s int) {
 		if n.down = by > 0; !n.down {
 			w.restart(f, s)
 		}
+	case Flush:
+		if by > 0 {
+			n.lost = w.now
+			n.store.Forget(n.store.Record.Run)
+		}
 	case ClockStep:
 		if by > 0 {
 			n.clock.bend(w.now, f.Amount, n.clock.parts)

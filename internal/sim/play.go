@@ -15,11 +15,10 @@ func (s *Scenario) Play() *Report {
 	if s.Seed != 0 {
 		choices = Seeded(s.Seed)
 	}
-	w := NewWorld(s.Config, choices)
+	cfg := s.Config
+	cfg.Program = func(*Client) {} // the actions are all there is
+	w := NewWorld(cfg, choices)
 	held := make([]*Lease, len(s.Clients))
-	for _, c := range w.clients {
-		c.w.cfg.Program = func(*Client) {}
-	}
 	for _, a := range s.Actions {
 		c := w.clients[a.Client]
 		w.push(event{at: a.At, kind: hook, fn: func() { c.After(0, func() { a.do(c, &held[c.id]) }) }})
@@ -52,7 +51,7 @@ func (a *Action) do(c *Client, held **Lease) {
 
 // Tell says what happened, a line an event.
 func (s *Scenario) Tell(r *Report) string {
-	t := teller{s: s, r: r, step: core.StepPeriod}
+	t := teller{s: s, r: r, held: map[int]bool{}}
 	for i := range r.Trace.Events {
 		if line := t.line(&r.Trace.Events[i]); line != "" {
 			at := r.Trace.Events[i].At
@@ -63,10 +62,11 @@ func (s *Scenario) Tell(r *Report) string {
 }
 
 type teller struct {
-	s    *Scenario
-	r    *Report
-	b    strings.Builder
-	step time.Duration
+	s *Scenario
+	r *Report
+	b strings.Builder
+
+	held map[int]bool // leases that were acquired
 }
 
 func (t *teller) who(e *Event) string {
@@ -98,13 +98,16 @@ func (t *teller) line(e *Event) string {
 		}
 		return who + " asks for the lock"
 	case Acquires:
+		t.held[e.Lease] = true
 		return fmt.Sprintf("%s HOLDS, token %s, until %.3fs", who, Token(e.Token), e.Until.Seconds())
 	case Renews:
 		if t.shows("renewals") {
 			return fmt.Sprintf("%s renews until %.3fs", who, e.Until.Seconds())
 		}
 	case Misses:
-		return who + " finds too few stores to renew, and still holds"
+		if t.shows("renewals") {
+			return who + " finds too few stores to renew, and still holds"
+		}
 	case Retries:
 		if t.shows("retries") {
 			return who + " did not get it (" + failureNames[e.Failure] + "), and waits"
@@ -151,8 +154,15 @@ func (t *teller) violation(e *Event) string {
 
 // message says what a message does, if messages are shown.
 func (t *teller) message(e *Event, who string) string {
-	if !t.shows("messages") || e.Verb == core.ReadStep {
+	vote := e.What == Carried && e.Verb == core.Acquire && e.Outcome == core.Granted
+	if !t.shows("messages") && !(t.shows("votes") && vote) || e.Verb == core.ReadStep {
 		return ""
+	}
+	if e.Verb == core.Extend && e.Token == e.Floor && t.held[e.Lease] && !t.shows("renewals") {
+		return ""
+	}
+	if e.Key > 0 {
+		who += " (key " + fmt.Sprint(e.Key) + ")"
 	}
 	verb := e.Verb.String()
 	if e.Kind != core.New {

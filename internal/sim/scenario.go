@@ -29,6 +29,7 @@ type Scenario struct {
 	Actions []Action
 	Seed    uint64 // of the choices; 0 is calm ones
 	Show    []string
+	Breaks  []string // the checkers that see something in it: of a scenario that shows a mistake
 }
 
 // Action is what a client does at a moment of true time.

@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,8 +28,14 @@ func TestScenarios(t *testing.T) {
 			if again := s.Play(); again.Hash != r.Hash {
 				t.Errorf("played twice, it was %x and %x", r.Hash, again.Hash)
 			}
-			if broken := len(r.Violations) > 0; broken != strings.Contains(string(text), "\nbreaks\n") && false {
-				t.Errorf("violations: %v", r.Violations)
+			var broken []string
+			for _, v := range r.Violations {
+				if !slices.Contains(broken, v.Checker.String()) {
+					broken = append(broken, v.Checker.String())
+				}
+			}
+			if !slices.Equal(broken, s.Breaks) {
+				t.Errorf("it breaks %q, and should break %q: %v", broken, s.Breaks, r.Violations)
 			}
 			input, want, ok := strings.Cut(string(text), "\n----\n")
 			if !ok {

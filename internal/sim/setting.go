@@ -31,6 +31,7 @@ var settings = map[string]func(s *Scenario, w []string) error{
 	"settles":  func(s *Scenario, w []string) error { s.Config.Open = false; return none(w) },
 	"mistake":  mistake,
 	"show":     func(s *Scenario, w []string) error { s.Show = append(s.Show, w...); return nil },
+	"breaks":   func(s *Scenario, w []string) error { s.Breaks = append(s.Breaks, strings.Join(w, " ")); return nil },
 	"seed":     seed,
 }
 

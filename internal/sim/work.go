@@ -151,7 +151,7 @@ func (w *World) write(l *Lease, number uint64) {
 		return
 	}
 	if l.acquired < k.fenced {
-		w.violate(Fence, l.key, "the write of lease %d (token %d) was taken after one of a later holder", l.serial, l.token)
+		w.violate(Fence, l.key, "the write of lease %d (token %s) was taken after one of a later holder", l.serial, Token(l.token))
 	}
 	k.fence, k.fenced = max(k.fence, l.token), max(k.fenced, l.began)
 	w.emit(e)
