@@ -34,11 +34,15 @@ func (r *Record) Quarantine() string {
 }
 
 // Advance moves the step when a period of the store's clock has passed since
-// it last moved, or when the clock went back. Counters that rest longer than
-// that therefore lie below the step, whatever the clock does between two calls
-// that see it.
+// it last moved, or when the clock went back. A step that is ahead of the
+// clock's, as after a refill, moves only after the time that counters rest: so
+// that it falls back to the clock's, which is all that remains of it when every
+// store forgets. Either way a counter that is gone lies below the step, because
+// it rested at least that long, whatever the clock does between two calls that
+// see it.
 func (r *Record) Advance(now Time) {
-	if now.Sub(r.Moved) >= core.StepPeriod || now < r.Moved {
+	since := now.Sub(r.Moved)
+	if since >= core.CounterRest || since >= core.StepPeriod && now.step() > r.Step || now < r.Moved {
 		r.Step, r.Moved = max(r.Step+1, now.step()), now
 	}
 }

@@ -42,8 +42,9 @@ local function open(record)
     end
   end
   step, moved, base, quarantine, lost = tonumber(g), tonumber(m), tonumber(b), tonumber(q), tonumber(l)
-  if now - moved >= PERIOD or now < moved then
-    step, moved, changed = max(step + 1, floor(now / PERIOD)), now, true
+  local clock, since = floor(now / PERIOD), now - moved
+  if since >= 2 * PERIOD or since >= PERIOD and clock > step or since < 0 then
+    step, moved, changed = max(step + 1, clock), now, true
   end
   if not record or run ~= RUN then -- it may have forgotten
     quarantine, changed = GUARD and now + MAXTTL or 0, true
