@@ -46,6 +46,7 @@ func Random(base Config, c Choices) Config {
 	if base.Skew == 0 {
 		base.Skew = time.Duration(pick(500)) * time.Millisecond
 	}
+	base.Unsteady = base.Unsteady || pick(6) == 5
 	base.Swarm, base.Rates = true, true
 	return base
 }
