@@ -198,8 +198,8 @@ func (w *World) checkLeft(l *Lease) {
 	}
 	for i := range w.nodes {
 		node := &w.nodes[i]
-		if node.lost >= l.began {
-			continue // it may have gone back to before the release
+		if node.lost >= l.began || l.orphans.Has(i) {
+			continue // it went back to before the release; or it is a matter of one TTL
 		}
 		kept := node.store.Peek(w.keys[l.key].text)
 		for _, v := range kept.Votes {
@@ -234,15 +234,15 @@ func (w *World) checkStray(l *Lease) {
 // owns reports whether a vote is of any attempt of the lease.
 func (l *Lease) owns(v *model.Vote) bool { return v.Owner.ID == l.id }
 
-// cameBack looks at a vote that was given for a lease: one that is done must
-// not come to life by a late request.
-func (w *World) cameBack(d *driver, store int, sent time.Duration) {
-	l := d.lease
-	if l == nil || d.dead || !l.over || !l.clean || w.cfg.Unsteady || w.nodes[store].lost >= l.began {
-		return
-	}
-	// A tombstone lasts MaxTTL. What is on its way for longer is an orphan for one TTL.
-	if w.now < sent+w.cfg.MaxTTL-w.cfg.MaxTTL/10 {
+// granted looks at a vote that a store gave for a lease: one that is done must
+// not come to life by a late request. A tombstone lasts MaxTTL; what was on its
+// way for longer is an orphan for one TTL, which costs time and never safety.
+func (w *World) granted(l *Lease, store int, sent time.Duration) {
+	switch {
+	case w.now > sent+w.cfg.MaxTTL-w.cfg.MaxTTL/10:
+		l.orphans = l.orphans.With(store)
+	case l.dead || !l.over || !l.clean || w.cfg.Unsteady || w.nodes[store].lost >= l.began:
+	default:
 		w.violate(LeftBehind, l.key, "lease %d is done, and store %s gave it a vote", l.serial, StoreName(store))
 	}
 }

@@ -48,6 +48,7 @@ type Lease struct {
 	extendTTL time.Duration // and its TTL
 	rounds    int
 	calls     int
+	orphans   core.Set // stores that granted what had been on its way for too long
 	above     core.Set // stores that were heard to grant more than the token while it was held
 	over      bool     // nothing will be sent any more
 	releasing bool     // the program gave it back
