@@ -20,10 +20,11 @@ check: $(STATICCHECK) ## formatting, go vet, staticcheck, and the rules of the c
 	go test -run '^TestRules' .
 
 test: servers ## every test, also against real servers; installs the servers that are missing
-	@$(call each,go test -timeout 10m ./...)
+	@$(call each,go test -timeout 15m ./...)
 
-race: servers ## every test of the root module under the race detector
-	go test -race -timeout 10m ./...
+race: servers ## under the race detector what has goroutines: the root module but for the pure packages, and the Redis store
+	go test -race -timeout 15m $$(go list ./... | grep -v -e /internal/core -e /internal/model$$ -e /internal/sim -e /quorumsim)
+	cd stores/redisstore && go test -race -timeout 15m .
 
 sim: ## the protocol in the simulator
 	go test -timeout 10m -v ./internal/sim/...
