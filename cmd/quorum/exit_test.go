@@ -47,7 +47,7 @@ func TestF151ExitStatusIsTheCommands(t *testing.T) {
 	}
 }
 
-func TestF152EachFailureHasItsOwnCode(t *testing.T) {
+func TestR69F152EachFailureHasItsOwnCode(t *testing.T) {
 	set := stores(t)
 	hold(t, set, "held")
 	for _, c := range []struct {

@@ -135,7 +135,7 @@ func TestFilesOfEarlierBootsAreRemoved(t *testing.T) {
 }
 
 // The wall clock decides nothing: neither that of the machine nor a zone.
-func TestF022F023WallClockNeitherFreesNorKeeps(t *testing.T) {
+func TestR21F022F023WallClockNeitherFreesNorKeeps(t *testing.T) {
 	for what, turn := range map[string]time.Duration{
 		"F022 fast": 180 * time.Second, "F022 slow": -180 * time.Second,
 		"F023 an hour back": -time.Hour, "years ahead": 50_000 * time.Hour, "years back": -200_000 * time.Hour,
