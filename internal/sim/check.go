@@ -162,9 +162,9 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 	// the stage before it counts as well.
 	stage, before := l.m.Stage(), l.stage
 	switch {
-	case l.c.closed:
+	case l.c.closed && !l.releasing:
 		w.violate(AfterEnd, l.key, "client %d sends %v to %s after its locker was closed", l.c.id, r.Verb, StoreName(call.Store))
-	case stage == core.Gone && before == core.Gone && !l.releasing && !l.c.closing && r.Owner.Attempt == l.m.Quorum().Attempt():
+	case l.byItself(stage, before, call):
 		w.violate(AfterEnd, l.key, "lease %d is lost, and sends %v to %s by itself", l.serial, r.Verb, StoreName(call.Store))
 	case r.Verb != core.Release && !mayAsk(stage) && !mayAsk(before):
 		w.violate(AfterEnd, l.key, "lease %d is %s, and sends %v/%v to %s", l.serial, stageNames[stage], r.Verb, r.Kind, StoreName(call.Store))
@@ -182,6 +182,14 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 		l.extended, l.extendTTL = now, r.TTL
 		l.rounds++
 	}
+}
+
+// byItself reports whether a lost lease sends something that nobody asked for.
+// What it owes from before, to take back an earlier attempt or a grant that
+// came too late to count, it still sends.
+func (l *Lease) byItself(stage, before core.Stage, call *core.Call) bool {
+	lost := stage == core.Gone && before == core.Gone && !l.releasing && !l.c.closing
+	return lost && call.Req.Owner.Attempt == l.m.Quorum().Attempt() && !l.above.Has(call.Store)
 }
 
 func mayAsk(s core.Stage) bool { return s == core.Trying || s == core.Holding }
