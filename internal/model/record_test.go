@@ -146,9 +146,9 @@ func TestLeaving(t *testing.T) {
 				n.Errorf("the second raise moved %+v to %+v", before, r)
 			}
 		}),
-		"alone: by the fraction of the clock": after(maxTTL, func(n *node, q string) {
+		"alone: by the fraction of the clock": after(maxTTL, func(n *node, _ string) {
 			n.store.Forget("run3") // with the record, so that only the clock counts
-			q = n.reading().Quarantine
+			q := n.reading().Quarantine
 			n.pass(maxTTL)
 			n.released(raise(core.RaiseOrder{Quarantine: q, Alone: true}))
 			r := n.reading()

@@ -244,7 +244,7 @@ func TestF181PromotedReplica(t *testing.T) {
 	if !redis.HasErrorPrefix(errors.Unwrap(errors.Unwrap(errors.Unwrap(err))), "READONLY") && !redis.IsReadOnlyError(err) {
 		t.Errorf("a replica answered %v, want READONLY", err)
 	}
-	if err := c.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := c.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	_, err = q.Acquire(t.Context(), ask("k", owner()))
@@ -271,11 +271,11 @@ func TestPrimaryThatWasAReplicaIsKeptOut(t *testing.T) {
 	declareNew(t, s)
 	mustAcquire(t, s, ask("k", owner()))
 	await(t, "replication", func() bool { return d.Exists(t.Context(), "{quorum}:vote:k").Val() == 1 })
-	if err := d.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := d.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	host, port := "127.0.0.1", second.Addr[len("127.0.0.1:"):]
-	if err := c.SlaveOf(t.Context(), host, port).Err(); err != nil {
+	if err := c.ReplicaOf(t.Context(), host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "READONLY", func() bool {
@@ -285,7 +285,7 @@ func TestPrimaryThatWasAReplicaIsKeptOut(t *testing.T) {
 	await(t, "the copy of the second", func() bool {
 		return c.Get(t.Context(), "{quorum}:record").Err() == nil
 	})
-	if err := c.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := c.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Acquire(t.Context(), ask("k", owner()))
