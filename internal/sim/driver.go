@@ -66,7 +66,7 @@ func (d *driver) land(store int, seq uint32) bool {
 }
 
 func (d *driver) answered(store int, seq uint32, a core.Answer) {
-	if l := d.lease; l != nil && l.stage == core.Holding && a.Outcome == core.Granted && a.Token > l.token {
+	if l := d.lease; l != nil && l.stage == core.Holding && l.until > d.c.w.now && a.Outcome == core.Granted && a.Token > l.token {
 		l.above = l.above.With(store)
 	}
 	d.m.Answer(d.c.Now(), store, seq, a)

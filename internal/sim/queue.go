@@ -21,11 +21,9 @@ const (
 	hook     // a function of the world
 )
 
-// event is what will happen. The key orders events of one instant: a choice
-// above, the order in which they were made beneath.
+// event is what will happen.
 type event struct {
 	at    time.Duration
-	key   uint64
 	kind  eventKind
 	index int32 // of a message, fault or store
 	life  uint32
@@ -34,54 +32,77 @@ type event struct {
 	fn    func()
 }
 
-func (e *event) before(f *event) bool {
-	if e.at != f.at {
-		return e.at < f.at
-	}
-	return e.key < f.key
+// queue is a binary heap of times; the events themselves lie still beside it,
+// so that the heap has no pointer and moves cheaply.
+type queue struct {
+	heap []due
+	slab []event
+	free []int32
 }
 
-// queue is a binary heap.
-type queue struct{ events []event }
+// due is when an event happens. The key orders events of one instant: a choice
+// above, the order in which they were made beneath.
+type due struct {
+	at   time.Duration
+	key  uint64
+	slot int32
+}
 
-func (q *queue) push(e event) {
-	q.events = append(q.events, e)
-	i := len(q.events) - 1
+func (e *due) before(f *due) bool { return e.at < f.at || e.at == f.at && e.key < f.key }
+
+func (q *queue) empty() bool { return len(q.heap) == 0 }
+
+func (q *queue) push(e *event, key uint64) {
+	var slot int32
+	if n := len(q.free); n > 0 {
+		slot = q.free[n-1]
+		q.free = q.free[:n-1]
+		q.slab[slot] = *e
+	} else {
+		slot = int32(len(q.slab))
+		q.slab = append(q.slab, *e)
+	}
+	d := due{at: e.at, key: key, slot: slot}
+	q.heap = append(q.heap, d)
+	i := len(q.heap) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if !e.before(&q.events[up]) {
+		if !d.before(&q.heap[up]) {
 			break
 		}
-		q.events[i] = q.events[up]
+		q.heap[i] = q.heap[up]
 		i = up
 	}
-	q.events[i] = e
+	q.heap[i] = d
 }
 
 func (q *queue) pop() event {
-	top := q.events[0]
-	n := len(q.events) - 1
-	last := q.events[n]
-	q.events[n] = event{}
-	q.events = q.events[:n]
-	if n == 0 {
-		return top
-	}
+	slot := q.heap[0].slot
+	n := len(q.heap) - 1
+	last := q.heap[n]
+	q.heap = q.heap[:n]
 	i := 0
 	for {
 		down := 2*i + 1
 		if down >= n {
 			break
 		}
-		if down+1 < n && q.events[down+1].before(&q.events[down]) {
+		if down+1 < n && q.heap[down+1].before(&q.heap[down]) {
 			down++
 		}
-		if !q.events[down].before(&last) {
+		if !q.heap[down].before(&last) {
 			break
 		}
-		q.events[i] = q.events[down]
+		q.heap[i] = q.heap[down]
 		i = down
 	}
-	q.events[i] = last
-	return top
+	if n > 0 {
+		q.heap[i] = last
+	}
+	e := q.slab[slot]
+	if e.fn != nil {
+		q.slab[slot].fn = nil // what it holds may be garbage from now on
+	}
+	q.free = append(q.free, slot)
+	return e
 }

@@ -124,7 +124,7 @@ func (w *World) run() {
 	for _, c := range w.clients {
 		c.start()
 	}
-	for len(w.queue.events) > 0 && len(w.report.Violations) < maxViolations {
+	for !w.queue.empty() && len(w.report.Violations) < maxViolations {
 		e := w.queue.pop()
 		if e.at > w.deadline {
 			break
@@ -182,9 +182,8 @@ func (w *World) happen(e *event) {
 // make, and calm ones in the order in which they were added.
 func (w *World) push(e event) {
 	w.made++
-	e.key = w.choices.Choose(OfTie, 1<<16)<<32 | uint64(w.made)
 	e.at = max(e.at, w.now)
-	w.queue.push(e)
+	w.queue.push(&e, w.choices.Choose(OfTie, 1<<16)<<32|uint64(w.made))
 }
 
 // Now returns true time since the start, which nobody in the world knows.
