@@ -7,6 +7,7 @@ replace github.com/quorumlock/quorum => ../..
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/creack/pty v1.1.24
+	github.com/goccy/go-yaml v1.19.2
 	github.com/quorumlock/quorum v0.0.0
 	github.com/quorumlock/quorum/stores/redisstore v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0

@@ -57,6 +57,7 @@ Exit codes: 0 no violation, 70 there was one, 64 usage.`,
 	f.IntVar(&s.jobs, "jobs", runtime.GOMAXPROCS(0), "how many to run at once")
 	f.BoolVar(&s.trace, "trace", false, "run the one seed of --seed and print what happens, event by event")
 
+	cmd.AddCommand(newSimExplain())
 	return cmd
 }
 

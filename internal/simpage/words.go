@@ -51,7 +51,7 @@ func verb(e *sim.Event) string {
 }
 
 func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64) + " s"
+	return strconv.FormatFloat(float64(d.Round(time.Millisecond).Milliseconds())/1000, 'f', -1, 64) + " s"
 }
 
 func (w *words) event(e *sim.Event) string {
@@ -186,14 +186,11 @@ func faultText(f *sim.Fault) string {
 	if len(clients) > 0 {
 		who = plural("client", clients)
 	}
-	return fmt.Sprintf(faultTexts[f.Kind], who, plural("store", stores), f.Amount, float64(f.Rate)/10_000) + lasting(f)
-}
-
-func lasting(f *sim.Fault) string {
-	if f.For == 0 || f.Kind == sim.ClockStep || f.Kind == sim.Drop {
-		return ""
+	lasting := ""
+	if f.For > 0 {
+		lasting = " for " + seconds(f.For)
 	}
-	return " for " + seconds(f.For)
+	return fmt.Sprintf(faultTexts[f.Kind], who, plural("store", stores), f.Amount, float64(f.Rate)/10_000, lasting)
 }
 
 func plural(what string, names []string) string {
@@ -203,27 +200,28 @@ func plural(what string, names []string) string {
 	return what + " " + strings.Join(names, " ")
 }
 
-// The texts have the clients, the stores, the amount and the percentage.
+// The texts have the clients, the stores, the amount, the percentage, and how
+// long it lasts.
 var faultTexts = [sim.FaultKinds]string{
-	sim.Partition:      "%[1]s and %[2]s cannot reach each other",
-	sim.PartitionAsk:   "requests from %[1]s to %[2]s are lost",
-	sim.PartitionReply: "answers from %[2]s to %[1]s are lost",
-	sim.Clog:           "messages between %[1]s and %[2]s are held up",
-	sim.Slow:           "%[2]s answer %[3]v later",
-	sim.Hang:           "%[2]s hang",
-	sim.Full:           "%[2]s fail every request",
-	sim.Deny:           "%[2]s refuse every vote",
-	sim.Crash:          "%[2]s down, and back with all they knew",
-	sim.Restart:        "%[2]s down, and back with all they knew, but unsure of it",
-	sim.Forget:         "%[2]s down, and back empty",
-	sim.RollBack:       "%[2]s down, and back as they were %[3]v before",
-	sim.ClockStep:      "the clock of %[2]s jumps by %[3]v",
-	sim.ClockRate:      "the clock of %[2]s runs %[4]g %% fast",
-	sim.ClockFreeze:    "the clock of %[2]s stands still",
-	sim.Pause:          "%[1]s stopped, clock going on",
-	sim.Kill:           "%[1]s killed",
-	sim.Drift:          "the clock of %[1]s runs %[4]g %% fast",
-	sim.Doze:           "%[1]s asleep, clock standing still",
-	sim.Lossy:          "%[4]g %% of messages between %[1]s and %[2]s lost, as many doubled",
-	sim.Drop:           "somebody deletes the votes of k0 on %[2]s",
+	sim.Partition:      "%[1]s and %[2]s cannot reach each other%[5]s",
+	sim.PartitionAsk:   "requests from %[1]s to %[2]s are lost%[5]s",
+	sim.PartitionReply: "answers from %[2]s to %[1]s are lost%[5]s",
+	sim.Clog:           "messages between %[1]s and %[2]s held up%[5]s",
+	sim.Slow:           "answers of %[2]s %[3]v late%[5]s",
+	sim.Hang:           "%[2]s hanging%[5]s",
+	sim.Full:           "%[2]s failing every request%[5]s",
+	sim.Deny:           "%[2]s refusing every vote%[5]s",
+	sim.Crash:          "%[2]s down%[5]s, then back with everything",
+	sim.Restart:        "%[2]s down%[5]s, then back, perhaps without the last moments",
+	sim.Forget:         "%[2]s down%[5]s, then back empty",
+	sim.RollBack:       "%[2]s down%[5]s, then back as %[3]v before",
+	sim.ClockStep:      "the clock of %[2]s jumps by %[3]v%.0[5]s",
+	sim.ClockRate:      "the clock of %[2]s runs %[4]g %% fast%[5]s",
+	sim.ClockFreeze:    "the clock of %[2]s stands still%[5]s",
+	sim.Pause:          "%[1]s stopped%[5]s, its clock going on",
+	sim.Kill:           "%[1]s dead%[5]s, then started again",
+	sim.Drift:          "the clock of %[1]s runs %[4]g %% fast%[5]s",
+	sim.Doze:           "%[1]s asleep%[5]s, and its clock too",
+	sim.Lossy:          "%[4]g %% of messages between %[1]s and %[2]s lost, as many doubled%[5]s",
+	sim.Drop:           "somebody deletes the votes of k0 on %[2]s%.0[5]s",
 }
