@@ -34,6 +34,7 @@ const (
 	Drift                           // Clients' clocks run Rate millionths fast until it is over
 	Doze                            // Clients' machines sleep, and their clocks with them: breaks an assumption
 	Lossy                           // messages between Clients and Stores are lost or doubled, Rate in a million each
+	Echo                            // requests from Clients to Stores are delivered again Amount later
 	Drop                            // somebody deletes the votes of key 0 on Stores by hand: breaks an assumption
 	faultKinds
 )
@@ -41,7 +42,7 @@ const (
 var faultNames = [faultKinds]string{
 	"partition", "partition of requests", "partition of answers", "clog", "slow", "hang", "full", "deny",
 	"crash", "restart", "forget", "flush", "roll back", "clock step", "clock rate", "clock freeze",
-	"pause", "kill", "drift", "doze", "lossy", "drop",
+	"pause", "kill", "drift", "doze", "lossy", "echo", "drop",
 }
 
 // FaultKinds is how many kinds there are.

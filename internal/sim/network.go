@@ -32,7 +32,8 @@ func (w *World) post(d *driver, c core.Call) uint64 {
 		Verb: c.Req.Verb, Kind: c.Req.Kind, Attempt: c.Req.Owner.Attempt, Floor: c.Req.Floor})
 	p := w.pair(d.c.id, c.Store)
 	noise := w.noise.Double + w.lossy[p]
-	doubled := w.chance(OfNetwork, noise)
+	echo := w.echo[p]
+	doubled := w.chance(OfNetwork, noise) || echo > 0
 	for i := range 2 {
 		if i == 1 && !doubled {
 			break
@@ -43,7 +44,11 @@ func (w *World) post(d *driver, c core.Call) uint64 {
 		}
 		m := w.message()
 		w.messages[m] = message{d: d, store: c.Store, seq: c.Seq, number: number, sent: w.now, req: c.Req, doubled: doubled}
-		w.push(event{at: max(w.now, w.clogged[p]) + w.latency(), kind: arrive, index: m})
+		at := max(w.now, w.clogged[p]) + w.latency()
+		if i == 1 {
+			at += echo
+		}
+		w.push(event{at: at, kind: arrive, index: m})
 	}
 	return number
 }

@@ -26,7 +26,7 @@ func (w *World) endFault(i int) {
 // they do is counted.
 func (w *World) turn(f *Fault, by int) {
 	switch f.Kind {
-	case Partition, PartitionAsk, PartitionReply, Clog, Lossy:
+	case Partition, PartitionAsk, PartitionReply, Clog, Lossy, Echo:
 		w.affected(f, func(c int) {
 			for s := range w.nodes {
 				if f.Stores.Has(s) {
@@ -58,6 +58,8 @@ func (w *World) turnPath(f *Fault, by, pair int) {
 		if by > 0 {
 			w.clogged[pair] = max(w.clogged[pair], min(w.now+f.For, w.cfg.Duration))
 		}
+	case Echo:
+		w.echo[pair] += time.Duration(by) * f.Amount
 	case Lossy:
 		w.lossy[pair] = uint64(int64(w.lossy[pair]) + int64(by)*f.Rate)
 	}

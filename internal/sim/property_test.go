@@ -44,11 +44,11 @@ func drawFault(t *rapid.T, cfg *Config, kinds []FaultKind) Fault {
 	if !f.Kind.ofClients() {
 		f.Stores = core.Set(rapid.IntRange(1, 1<<cfg.Stores-1).Draw(t, "stores"))
 	}
-	if f.Kind.ofClients() || f.Kind <= Clog || f.Kind == Lossy {
+	if f.Kind.ofClients() || f.Kind <= Clog || f.Kind == Lossy || f.Kind == Echo {
 		f.Clients = []int{rapid.IntRange(0, cfg.Clients-1).Draw(t, "client")}
 	}
 	switch f.Kind {
-	case Slow:
+	case Slow, Echo:
 		f.Amount = ms("by", 1500)
 	case RollBack:
 		f.Amount = ms("back", 1000)
@@ -92,9 +92,9 @@ func calmWorld() Config {
 }
 
 var properties = map[string]func(*rapid.T){
-	"network": holds(calmWorld(), []FaultKind{Partition, PartitionAsk, PartitionReply, Clog, Lossy, Slow, Hang}),
+	"network": holds(calmWorld(), []FaultKind{Partition, PartitionAsk, PartitionReply, Clog, Lossy, Echo, Slow, Hang}),
 	"stores":  holds(calmWorld(), []FaultKind{Crash, Restart, Forget, Flush, RollBack, Full, Deny, Hang}),
-	"clients": holds(calmWorld(), []FaultKind{Pause, Kill, Clog, Slow, PartitionReply}),
+	"clients": holds(calmWorld(), []FaultKind{Pause, Kill, Clog, Echo, Slow, PartitionReply}),
 	"clocks": holds(func() Config { c := calmWorld(); c.Unsteady = true; return c }(),
 		[]FaultKind{ClockStep, ClockFreeze, Pause, Clog, Forget, Restart, RollBack}),
 }

@@ -130,7 +130,7 @@ func (d *drawer) fault(k FaultKind) Fault {
 			}
 		}
 	}
-	if k.ofClients() || k == Partition || k == PartitionAsk || k == PartitionReply || k == Clog || k == Lossy {
+	if k.ofClients() || k == Partition || k == PartitionAsk || k == PartitionReply || k == Clog || k == Lossy || k == Echo {
 		if d.pick(2) == 1 || k.ofClients() {
 			f.Clients = []int{d.pick(cfg.Clients)}
 		}
@@ -138,6 +138,8 @@ func (d *drawer) fault(k FaultKind) Fault {
 	switch k {
 	case Slow:
 		f.Amount = d.time(2 * time.Second)
+	case Echo:
+		f.Amount = d.time(cfg.MaxTTL)
 	case RollBack:
 		f.Amount = d.time(time.Second)
 	case ClockStep:

@@ -28,6 +28,7 @@ type World struct {
 	blocked   [2][]uint8 // asking, replying: by client and store, how many partitions stand between them
 	clogged   []time.Duration
 	lossy     []uint64
+	echo      []time.Duration
 	ended     bool // the faults have stopped
 	deadline  time.Duration
 	probes    int // acquisitions that must succeed now that all is calm
@@ -72,7 +73,7 @@ func NewWorld(cfg Config, choices Choices) *World {
 		w.cfg.Doubles = true
 	}
 	for _, f := range w.plan.Faults {
-		w.cfg.Doubles = w.cfg.Doubles || f.Kind == Lossy
+		w.cfg.Doubles = w.cfg.Doubles || f.Kind == Lossy || f.Kind == Echo
 	}
 	w.cfg.Plan, w.noise = w.plan, w.plan.Noise
 	w.exclusion, w.order = !cfg.Unsteady, true
@@ -85,6 +86,7 @@ func NewWorld(cfg Config, choices Choices) *World {
 	w.blocked = [2][]uint8{make([]uint8, pairs), make([]uint8, pairs)}
 	w.clogged = make([]time.Duration, pairs)
 	w.lossy = make([]uint64, pairs)
+	w.echo = make([]time.Duration, pairs)
 	w.nodes = make([]node, cfg.Stores)
 	for i := range w.nodes {
 		w.startNode(i)
