@@ -66,7 +66,7 @@ func TestConfigIsRefused(t *testing.T) {
 func TestFaultKindsAreComplete(t *testing.T) {
 	all := []FaultKind{
 		Partition, PartitionAsk, PartitionReply, Clog, Slow, Hang, Full, Deny, Crash, Restart, Forget, Flush, RollBack,
-		ClockStep, ClockRate, ClockFreeze, Pause, Kill, Drift, Doze, Lossy, Drop,
+		ClockStep, ClockRate, ClockFreeze, Pause, Kill, Drift, Doze, Lossy, Echo, Drop,
 	}
 	if len(all) != sim.FaultKinds {
 		t.Errorf("%d names for %d kinds", len(all), sim.FaultKinds)

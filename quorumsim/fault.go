@@ -19,6 +19,7 @@ const (
 	PartitionReply FaultKind = "partition of answers"  // requests are carried out, their answers are lost
 	Clog           FaultKind = "clog"                  // messages wait until it is over
 	Lossy          FaultKind = "lossy"                 // messages are lost, and requests doubled, PPM in a million each
+	Echo           FaultKind = "echo"                  // requests are delivered again By later
 )
 
 // The faults of Stores.
@@ -48,15 +49,15 @@ const (
 
 // Fault is one thing that goes wrong for some time. ClockRate, Drift, Doze,
 // Drop and a ClockStep ahead break assumptions that the lock rests on, if they
-// are large enough: see docs/safety.md. So do Forget, Flush and RollBack of so many
-// stores that no quorum of the others is left.
+// are large enough: see docs/safety.md. So do Forget, Flush and RollBack of so
+// many stores that no quorum of the others is left.
 type Fault struct {
 	Kind    FaultKind
 	From    time.Duration // since the start of the run
 	To      time.Duration // 0 is until the end of it
 	Stores  []int         // from 0; nil is all. Not of faults of clients
 	Clients []int         // from 0; nil is all. Not of faults of stores
-	By      time.Duration // of Slow, RollBack, ClockStep (which may be negative)
+	By      time.Duration // of Slow, Echo, RollBack, ClockStep (which may be negative)
 	PPM     int64         // of Lossy, ClockRate, Drift: millionths; fast above zero, slow below
 }
 
@@ -64,7 +65,7 @@ type Fault struct {
 func (k FaultKind) ofClients() bool { return k == Pause || k == Kill || k == Drift || k == Doze }
 
 func (k FaultKind) ofPaths() bool {
-	return k == Partition || k == PartitionAsk || k == PartitionReply || k == Clog || k == Lossy
+	return k == Partition || k == PartitionAsk || k == PartitionReply || k == Clog || k == Lossy || k == Echo
 }
 
 // simulated returns the fault as the world takes it.

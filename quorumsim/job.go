@@ -29,7 +29,6 @@ type Job struct {
 	resumes func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
-	turn    int // number of the wait under way
 	over    bool
 }
 
@@ -48,7 +47,7 @@ func (r *run) start(c *sim.Client) {
 	j := &Job{r: r, c: c, began: c.Now()}
 	r.jobs[c.ID()] = j
 	j.resumes, j.stop = iter.Pull(j.body)
-	c.After(0, func() { j.resume(0) })
+	c.After(0, j.resume)
 }
 
 func (j *Job) body(yield func(struct{}) bool) {
@@ -69,15 +68,13 @@ func (j *Job) end() {
 	j.stop()
 }
 
-// resume lets the job run until it waits again. One of several wake-ups for
-// one wait comes first; the others find that its turn is over.
-func (j *Job) resume(turn int) {
+// resume lets the job run until it waits again.
+func (j *Job) resume() {
 	switch {
-	case j.over || turn != j.turn:
+	case j.over:
 	case j.c.Stopping():
 		j.end()
 	default:
-		j.turn++
 		j.r.running = j
 		j.resumes()
 		j.r.running = nil
@@ -94,11 +91,11 @@ func (j *Job) check() {
 	}
 }
 
-// wait lets the others run until something calls wake.
+// wait lets the others run until what arm prepares calls wake, which it must do
+// once, later, and not for another wait.
 func (j *Job) wait(arm func(wake func())) {
 	j.check()
-	turn := j.turn
-	arm(func() { j.resume(turn) })
+	arm(j.resume)
 	if !j.yield(struct{}{}) {
 		panic(errEnded)
 	}

@@ -55,6 +55,20 @@ func TestJobAcquireErrors(t *testing.T) {
 	play(t, quorumsim.Config{Faults: dark}, func(j *quorumsim.Job) {
 		_, outage = j.Acquire("key", quorumsim.Ask{FailOnOutage: true})
 	})
+	var released error
+	dark[0].From = 5 * time.Second
+	play(t, quorumsim.Config{Faults: dark}, func(j *quorumsim.Job) {
+		l, err := j.Acquire("key", quorumsim.Ask{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		j.Sleep(6 * time.Second)
+		released = l.Release()
+	})
+	if !errors.Is(released, quorumsim.ErrNoQuorum) {
+		t.Errorf("released in an outage: %v, want ErrNoQuorum", released)
+	}
 	if !errors.Is(outage, quorumsim.ErrNoQuorum) || errors.Is(outage, quorumsim.ErrHeld) {
 		t.Errorf("outage: %v, want ErrNoQuorum", outage)
 	}
@@ -162,7 +176,9 @@ func TestJobIsKilled(t *testing.T) {
 	lives, beyond, unwound := 0, false, false
 	var acquired []time.Duration
 	r := play(t, quorumsim.Config{TTL: 10 * time.Second, Faults: kill}, func(j *quorumsim.Job) {
-		lives++
+		if lives++; lives == 2 && !unwound {
+			t.Error("the first life was not over when the second began")
+		}
 		defer func() { unwound = true }()
 		l, err := j.Acquire("key", quorumsim.Ask{})
 		if err != nil {

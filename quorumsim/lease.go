@@ -105,9 +105,13 @@ func (l *Lease) heard(_ *sim.Lease, n core.Notice) {
 	l.poke()
 }
 
+// poke lets the job look whether what it waits for has come. It wakes one wait
+// once: what is told of the lease while the job waits for something else is
+// found when it asks.
 func (l *Lease) poke() {
-	if l.wake != nil {
-		l.wake()
+	if wake := l.wake; wake != nil {
+		l.wake = nil
+		wake()
 	}
 }
 
@@ -116,7 +120,6 @@ func (l *Lease) until(done func() bool) {
 	for !done() {
 		l.j.wait(func(wake func()) { l.wake = wake })
 	}
-	l.wake = nil
 }
 
 // Key returns the name of the lock.

@@ -42,7 +42,7 @@ func (v Violation) String() string { return v.At.String() + " " + v.Check + ": "
 // judged) and Acquires, then what there was of Renews, Reckons, Loses, Releases
 // and Dies. A lease is held from Acquires until the first of Loses, Releases,
 // Dies and its last Until. An Until of 0 is not known, so held until one of the
-// others. A client that does not know whether it holds must be given as
+// others; a Token of 0 is not known, and not judged. A client that does not know whether it holds must be given as
 // holding: unknown is not no. Events of one instant count in the order given.
 // Of writes only Takes counts. Events that only people read may be left out.
 //
@@ -70,8 +70,7 @@ type hold struct {
 	Event              // as it was acquired last: Client, Key, Lease, Shared, Token, Until
 	aboveAny     int64 // highest token that was held when it was asked for
 	aboveWritten int64 // and of the exclusive ones
-	asked        bool
-	held         bool // ever
+	held         bool  // ever
 	over         bool
 }
 
@@ -118,7 +117,7 @@ func (j *judge) event(e Event) {
 		if j.leases[e.Lease] != nil {
 			j.violate(e, "history", "lease %d is asked for twice", e.Lease)
 		}
-		j.leases[e.Lease] = &hold{Event: e, aboveAny: k.any, aboveWritten: k.written, asked: true}
+		j.leases[e.Lease] = &hold{Event: e, aboveAny: k.any, aboveWritten: k.written}
 	case Acquires:
 		j.acquires(e)
 	case Renews, Reckons:
@@ -155,6 +154,15 @@ func (j *judge) acquires(e Event) {
 	l.Event, l.held, l.over = e, true, false
 	j.all = append(j.all, l)
 	j.had[tokenOf{e.Client, e.Token}] = true
+	if e.Token != 0 {
+		j.compare(l, k, e)
+	}
+	k.open = append(k.open, l)
+	j.holds(l, e)
+}
+
+// compare compares the token of a lease with those before it.
+func (j *judge) compare(l *hold, k *keyFacts, e Event) {
 	above := l.aboveWritten
 	if !l.Shared {
 		above = l.aboveAny
@@ -164,12 +172,10 @@ func (j *judge) acquires(e Event) {
 		k.tokens[e.Token] = l.Lease
 		k.written = max(k.written, e.Token)
 	}
-	if l.asked && e.Token <= above {
+	if e.Token <= above {
 		j.violate(e, "order", "lease %d of client %d has token %d; %d was held before it was asked for", l.Lease, l.Client, l.Token, above)
 	}
 	k.any = max(k.any, e.Token)
-	k.open = append(k.open, l)
-	j.holds(l, e)
 }
 
 func (j *judge) renews(e Event) {

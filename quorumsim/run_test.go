@@ -100,7 +100,7 @@ func TestR80EachFaultIsWithstood(t *testing.T) {
 		{Kind: Partition, Stores: []int{0, 1, 2}, Clients: one}, {Kind: PartitionAsk}, {Kind: PartitionReply, Stores: []int{0, 1, 2}},
 		{Kind: Clog, Clients: one}, {Kind: Lossy, PPM: 300_000}, {Kind: Slow, By: 800 * time.Millisecond}, {Kind: Hang, Stores: []int{0, 1, 2}},
 		{Kind: Full}, {Kind: Deny, Stores: []int{2, 3, 4}}, {Kind: Crash}, {Kind: Restart, Stores: []int{0, 1}}, {Kind: Forget, Stores: []int{0, 1}},
-		{Kind: Flush, Stores: []int{0, 1}},
+		{Kind: Echo, By: 5 * time.Second}, {Kind: Flush, Stores: []int{0, 1}},
 		{Kind: RollBack, Stores: []int{0, 1}, By: time.Second}, {Kind: ClockStep, By: -time.Minute}, {Kind: ClockRate, PPM: -9_000},
 		{Kind: Pause, Clients: one}, {Kind: Kill, Clients: one}, {Kind: Drift, PPM: 9_000, Clients: one},
 	} {
