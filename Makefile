@@ -1,6 +1,8 @@
 # Every target covers all modules of go.work unless it says otherwise.
 
 SHELL := /bin/bash
+# Each commit tries other seeds of the simulator, and the same ones each time.
+export QUORUM_SIM_SEED ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 STATICCHECK := $(CURDIR)/.cache/bin/staticcheck-$(shell go env GOVERSION)
 
 # each runs a command in every module, goes on after a failure, and fails at the end.
@@ -26,7 +28,7 @@ race: servers ## under the race detector what has goroutines: the root module bu
 	go test -race -timeout 15m $$(go list ./... | grep -v -e /internal/core -e /internal/model$$ -e /internal/sim -e /quorumsim)
 	cd stores/redisstore && go test -race -timeout 15m .
 
-sim: ## the protocol in the simulator
+sim: ## the protocol in the simulator: seeds (QUORUM_SIM_SEED, QUORUM_SIM_SEEDS), scenarios, properties, mistakes
 	go test -timeout 10m -v ./internal/sim/...
 
 oldest: ## build and vet the root module with the oldest Go that it supports
