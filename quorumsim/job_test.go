@@ -207,6 +207,28 @@ func TestJobIsKilled(t *testing.T) {
 	}
 }
 
+// A write outlives its process; what comes of it reaches nobody.
+func TestJobDiesWhileItWrites(t *testing.T) {
+	kill := []quorumsim.Fault{{Kind: quorumsim.Kill, From: 5 * time.Second, To: 9 * time.Second}}
+	lives, beyond := 0, false
+	r := play(t, quorumsim.Config{Latency: 400 * time.Millisecond, Faults: kill}, func(j *quorumsim.Job) {
+		if lives++; lives > 1 {
+			return
+		}
+		l, err := j.Acquire("key", quorumsim.Ask{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		j.Sleep(4900*time.Millisecond - j.Now())
+		_ = j.Write("resource", l.Token())
+		beyond = true
+	})
+	if lives != 2 || beyond || r.Taken != 1 {
+		t.Errorf("%d lives, beyond %v, %d writes taken; want 2, false, 1", lives, beyond, r.Taken)
+	}
+}
+
 // A job that returns gives back what it holds.
 func TestJobReturns(t *testing.T) {
 	r := play(t, quorumsim.Config{}, func(j *quorumsim.Job) {
