@@ -33,7 +33,7 @@ const (
 	clientRow   = 64.0
 	storeRow    = 52.0
 	barHeight   = 24.0
-	margin      = 12.0
+	margin      = 20.0
 )
 
 func newLayout(t *sim.Trace) *layout {

@@ -80,7 +80,11 @@ func (p *picture) write(i int, e *sim.Event, left time.Duration, highest map[int
 	}
 	fmt.Fprintf(p, `<circle cx="%.1f" cy="%.1f" r="4.5"/>`, x, y)
 	if word != "" {
-		fmt.Fprintf(p, `<text x="%.1f" y="%.1f">%s</text>`, x+8, y-3, html.EscapeString(word))
+		anchor, at := "", x+8
+		if x > p.width()-150 {
+			anchor, at = ` text-anchor="end"`, x-8
+		}
+		fmt.Fprintf(p, `<text x="%.1f" y="%.1f"%s>%s</text>`, at, y-3, anchor, html.EscapeString(word))
 	}
 	p.WriteString("</g>")
 }

@@ -66,7 +66,7 @@ func Page(out io.Writer, s Show) error {
 		case sim.Acquires:
 			class = "good"
 		}
-		c.Steps = append(c.Steps, step{Event: i, X: l.place(e.At) + margin, Time: fmt.Sprintf("%.3f", e.At.Seconds()), Text: w.event(e), Big: big, Class: class})
+		c.Steps = append(c.Steps, step{Event: i, X: l.place(e.At), Time: fmt.Sprintf("%.3f", e.At.Seconds()), Text: w.event(e), Big: big, Class: class})
 	}
 	return page.Execute(out, c)
 }
