@@ -27,10 +27,8 @@ func (d *drawn) Choose(about Topic, n uint64) uint64 {
 }
 
 func drawChoices(t *rapid.T) Choices {
-	d := &drawn{work: Seeded(rapid.Uint64Range(0, 1000).Draw(t, "work")), bumps: map[uint64]uint64{}}
-	for range rapid.IntRange(0, 6).Draw(t, "bumps") {
-		d.bumps[rapid.Uint64Range(1, 3000).Draw(t, "choice")] = rapid.Uint64Range(1, million).Draw(t, "value")
-	}
+	d := &drawn{work: Seeded(rapid.Uint64Range(0, 1000).Draw(t, "work"))}
+	d.bumps = rapid.MapOfN(rapid.Uint64Range(1, 3000), rapid.Uint64Range(1, million), 0, 6).Draw(t, "bumps")
 	return d
 }
 
@@ -71,8 +69,8 @@ func holds(cfg Config, kinds []FaultKind) func(*rapid.T) {
 		cfg.Duration = 8 * time.Second
 		cfg.Order = core.Order(rapid.IntRange(0, 2).Draw(t, "order"))
 		d := drawer{cfg: &cfg}
-		for range rapid.IntRange(0, 4).Draw(t, "faults") {
-			f := drawFault(t, &cfg, kinds)
+		one := rapid.Custom(func(t *rapid.T) Fault { return drawFault(t, &cfg, kinds) })
+		for _, f := range rapid.SliceOfN(one, 0, 4).Draw(t, "faults") {
 			if f.Kind < Restart || f.Kind > RollBack || d.mayForget(cfg.Plan.Faults, f) {
 				cfg.Plan.Faults = append(cfg.Plan.Faults, f)
 			}

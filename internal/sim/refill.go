@@ -40,8 +40,19 @@ func (r *refill) settled() {
 		r.c.w.report.Refills++
 		if r.m.Alone() {
 			r.c.w.report.Alone++
+			r.c.w.restOnClocks()
 		}
 		r.c.w.emit(Event{What: Refills, Client: r.c.id, Store: r.store})
+	}
+}
+
+// restOnClocks takes back the claim of token order where it rests on the
+// stores' clocks (assumption A3) and those were not left alone.
+func (w *World) restOnClocks() {
+	for _, f := range w.plan.Faults {
+		if f.Kind == ClockStep || f.Kind == ClockRate || f.Kind == ClockFreeze {
+			w.order = false
+		}
 	}
 }
 

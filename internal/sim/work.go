@@ -150,7 +150,7 @@ func (w *World) write(l *Lease, number uint64) {
 		w.emit(e)
 		return
 	}
-	if l.acquired < k.fenced {
+	if l.acquired < k.fenced && w.order {
 		w.violate(Fence, l.key, "the write of lease %d (token %s) was taken after one of a later holder", l.serial, Token(l.token))
 	}
 	k.fence, k.fenced = max(k.fence, l.token), max(k.fenced, l.began)
