@@ -53,8 +53,8 @@ type Event struct {
 // History is what happened, in order.
 type History []Event
 
-// String writes the history, a line an event. Two histories are the same if
-// and only if their texts are.
+// String writes the history, a line an event: with all that tells two runs
+// apart.
 func (h History) String() string {
 	var b strings.Builder
 	for _, e := range h {

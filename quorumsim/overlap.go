@@ -19,10 +19,10 @@ type Violation struct {
 	//	revival     a lease is held again after it was over
 	//	history     the events contradict each other, so that nothing is shown
 	//
-	// Of the world besides: fence, remaining (a client believes for too long),
-	// left behind (in a store), after the end (something is sent by a lease that
-	// is over), messages (too many), progress (the faults are over, and yet
-	// somebody does not get in or a store does not vote).
+	// Of the world besides: remaining (a client believes for too long), left
+	// behind and stray vote (in a store), after the end (a lease that is over is
+	// held again or sends something), messages (too many), progress (the faults
+	// are over, and yet somebody does not get in or a store does not vote).
 	Check string
 	At    time.Duration
 	Key   string // or the resource; may be empty

@@ -12,8 +12,8 @@ import (
 // Run runs a job in a world to its end, the same way for the same
 // configuration and seed. When Duration is over the faults end, the jobs too,
 // and what they hold is given back. The world then shows that all is well
-// again: each client takes a key and gives it back, twice, and every store
-// votes; what does not come to rest in time is a violation.
+// again: each of the first 16 clients takes a key and gives it back, twice, and
+// every store votes; what does not come to rest in time is a violation.
 //
 // It returns an error if the configuration makes no sense. A panic of the job
 // goes through.
