@@ -104,7 +104,7 @@ func quorumOf(s *Scenario, w []string) error {
 func clientNames(s *Scenario, w []string) error {
 	for _, name := range w {
 		if strings.ToUpper(name[:1]) != name[:1] || name[0] < 'A' {
-			return fmt.Errorf("client %q: clients begin with a capital, stores are a, b, c ...", name)
+			return fmt.Errorf("client %q: clients begin with a capital, as stores do not", name)
 		}
 	}
 	s.Clients = append(s.Clients, w...)
