@@ -72,7 +72,7 @@ func (e *RefusedError) Error() string {
 	case e.Outcome == OutcomeContended && e.Label != "":
 		return fmt.Sprintf("held by %s for at most %v more", e.Label, e.Left.Round(time.Millisecond))
 	case e.Outcome == OutcomeQuarantined:
-		return fmt.Sprintf("in quarantine for %v more, because it may have forgotten votes", e.Left.Round(time.Millisecond))
+		return fmt.Sprintf("quarantined for %v more: it may have forgotten votes; a new set needs Init", e.Left.Round(time.Millisecond))
 	}
 	return e.Outcome.String()
 }

@@ -67,7 +67,8 @@ func New(s Store, options ...Option) (*Locker, error) {
 //
 // The error matches [ErrHeld] when somebody else has the lock and
 // [ErrNoQuorum] when too few stores answered, together with ctx's error when
-// the wait was ended by it ([context.DeadlineExceeded] by Wait);
+// the wait was ended by it ([context.DeadlineExceeded] by Wait), and only ctx's
+// error when ctx had ended before any store was asked;
 // [ErrMismatch], [ErrExpired], [ErrClosed] or [ErrInvalidKey] end it at once.
 // Whatever a failed acquisition left in the stores is taken back.
 //
@@ -85,7 +86,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, options ...Option) (*L
 		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
 	}
 	if err := ctx.Err(); err != nil { // an ended context asks no store
-		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{ErrNoQuorum, err}}
+		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
 	}
 	return l.acquire(ctx, key, s)
 }

@@ -45,7 +45,7 @@ func (e *OpError) Error() string {
 		text += sep + strings.TrimPrefix(r.Error(), "quorum: ")
 	}
 	if len(e.Votes) > 0 {
-		text += fmt.Sprintf(" (%d of %d needed: %s)", granted(e.Votes), e.Need, voteText(e.Votes))
+		text += fmt.Sprintf(" (%d granted, %d needed: %s)", granted(e.Votes), e.Need, voteText(e.Votes))
 	}
 	text = strings.ToValidUTF8(strings.NewReplacer("\n", " ", "\r", " ").Replace(text), "?")
 	if len(text) > maxErrorText {
@@ -110,7 +110,11 @@ func voteText(votes []Vote) string {
 	for i, v := range votes {
 		parts[i] = v.Store + " " + v.Outcome.String()
 		if v.Err != nil {
-			if text := v.Err.Error(); strings.HasPrefix(text, v.Outcome.String()) {
+			text := v.Err.Error()
+			if _, rest, named := strings.Cut(text, v.Store+": "); named {
+				text = rest // the store names itself, and so does this list
+			}
+			if strings.HasPrefix(text, v.Outcome.String()) {
 				parts[i] = v.Store + " " + text
 			} else {
 				parts[i] += ": " + text

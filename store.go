@@ -18,9 +18,31 @@ import (
 // other error means that the outcome is unknown, and the protocol then treats
 // the request as one that may have been carried out.
 //
+// What a store promises for each name, and [storetest] checks one by one:
+//
+//   - the same attempt of an owner finds its own vote again, with the same
+//     token; a younger attempt replaces an older one, an older one is refused
+//   - an exclusive vote takes a token above every token given before, and at
+//     least Floor; a counter outlives the votes it counted
+//   - Extend knows exactly one owner; a vote whose time is over is none, even
+//     when nobody took the name since
+//   - [KindRepair] takes no new token, and is refused where the counter has
+//     passed its own
+//   - Release removes the attempts up to its owner's, and with Entomb refuses
+//     those of their requests that come later
+//   - the first request writes its Set into the store; a request of another
+//     set is refused as a mismatch
+//   - a Floor out of any proportion, a TTL out of range or a bad key is an
+//     error wrapped by [Undelivered], never contention
+//   - a context that has ended on arrival asks nothing
+//
+// A working store of one page is the example of package storetest.
+//
 // A store must honour the context it is given. One that does not is abandoned
 // at the call's limit, and no further call is made to it for that lease until
 // the old one has ended.
+//
+// [storetest]: https://pkg.go.dev/github.com/quorumlock/quorum/storetest
 type Store interface {
 	// Name says who this member is, for every client alike: it is part of the
 	// fingerprint of the set. It is not an address, and shows no secret.
@@ -150,8 +172,8 @@ func (p Previous) String() string {
 	return [...]string{"unknown", "released", "expired"}[p]
 }
 
-// Fingerprint stands for a set of stores: the names of its members in order,
-// its strategy and MaxTTL. Clients that differ in any of them must not vote in
+// Fingerprint stands for a set of stores: the names of its members, its
+// strategy and MaxTTL. Clients that differ in any of them must not vote in
 // one set, so it travels in every request and stands in every store's record.
 type Fingerprint uint64
 
@@ -223,93 +245,4 @@ type Vote struct {
 	Took    time.Duration // from sending to the answer
 	Err     error         // nil when granted or not asked
 	Votes   []Vote        // of a composite: its members' votes
-}
-
-// HighWater is the ability of a store to leave quarantine: a store that may
-// forget must have it. Tokens grow in steps; a store that forgot is raised
-// above the steps that a quorum of the others remembers. Find it with [As].
-type HighWater interface {
-	// ReadStep reads the store's record. Only Set, MaxTTL and Limit of r count.
-	ReadStep(ctx context.Context, r Request) (Step, error)
-	// Raise ends a quarantine, or begins one, as o says, in one atomic step.
-	Raise(ctx context.Context, r Request, o Raise) error
-}
-
-// Step is a store's record as [HighWater] reads it.
-type Step struct {
-	Step       int64         // the step that fresh names start from
-	Base       int64         // no token at or below it is given
-	Quarantine string        // which quarantine the store is in; empty when it votes
-	Over       bool          // that quarantine's time is over, so that the store may leave
-	Left       time.Duration // until then
-	Server     string
-}
-
-// Raise says how a store's quarantine ends or begins.
-type Raise struct {
-	// Quarantine is the one meant, as [Step] named it. A raise that is late,
-	// and meant for an earlier one, is refused.
-	Quarantine string
-	// Step is the highest step of a quorum that was read after the
-	// quarantine's time was over.
-	Step int64
-	// Alone says that no such quorum can exist; the new mark then comes from
-	// the store's clock and Step.
-	Alone bool
-	// Fresh is an operator's word that nothing was held in the set: the
-	// quarantine ends at once.
-	Fresh bool
-	// Forgotten is an operator's word that the store forgot: it begins a
-	// quarantine.
-	Forgotten bool
-}
-
-// Inspector is the ability to say who holds a name. Find it with [As].
-type Inspector interface {
-	// Inspect reads a name and changes nothing. Only Key, Set, MaxTTL and
-	// Limit of r count.
-	Inspect(ctx context.Context, r Request) (State, error)
-}
-
-// Adviser is the ability to say what about a store endangers locks, such as an
-// eviction policy or a network file system. Find it with [As].
-type Adviser interface {
-	// Advice returns what is known so far, a sentence each; it does no I/O. A
-	// [Locker] tells it as [EventAdvice] after the store's first answer.
-	Advice() []string
-}
-
-// State is what a store knows of a name.
-type State struct {
-	Holders    []Holder
-	Counter    int64 // 0 when the store keeps none for the name
-	Quarantine bool  // the store does not vote
-	Server     string
-}
-
-// Holder is one live vote.
-type Holder struct {
-	Owner string // a one-way digest of the owner's ID, see [Owner.Digest]
-	Label string
-	Mode  Mode
-	Token int64
-	Since time.Time     // on the store's clock
-	Left  time.Duration // until the vote ends
-}
-
-// As finds an ability of a store: s itself or, through Unwrap() Store, the
-// first store beneath it that has it.
-func As[T any](s Store) (T, bool) {
-	for s != nil {
-		if t, ok := s.(T); ok {
-			return t, true
-		}
-		u, ok := s.(interface{ Unwrap() Store })
-		if !ok {
-			break
-		}
-		s = u.Unwrap()
-	}
-	var none T
-	return none, false
 }

@@ -186,7 +186,8 @@ func (q *Quorum) View(i int) VoteView {
 	v := VoteView{Outcome: s.outcome, Released: s.released, Took: s.took}
 	if s.vote == granted {
 		v.Token = s.token
-	} else if s.vote == pending {
+	}
+	if s.vote == pending || s.busy && s.call.verb == Extend {
 		v.Outcome, v.Pending = Unknown, true
 	}
 	return v
