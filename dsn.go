@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// dsnName is the part of a DSN that all clients of a store agree on.
-func dsnName(u *url.URL) string {
+// defaultName is the part of a DSN that all clients of a store agree on.
+func defaultName(o Opener, u *url.URL) string {
+	if o.Name != nil {
+		return o.Name(u)
+	}
 	name := url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}
 	return name.String()
 }

@@ -22,14 +22,20 @@ type Opener struct {
 	// closed by who called [Open], see there. The error may quote the DSN: its
 	// secrets are taken out again.
 	Open func(ctx context.Context, dsn *url.URL) (Store, error)
+	// Name says how a store is named whose DSN has no "name", and may be nil
+	// where scheme, host and path are enough. Two DSNs that lead to different
+	// records must give two names, or clients of the one and of the other look
+	// like one set and exclude nobody. It takes no secret into the name.
+	Name func(dsn *url.URL) string
 }
 
 // Open makes a store from each DSN and combines them under [Consensus]; one
 // DSN gives a set of one. It reads no environment and asks no server more than
 // an opener does.
 //
-// A member's name is its DSN's scheme, host and path, or what "?name=" says:
-// neither password nor user nor settings are part of it, so that clients that
+// A member's name is what "?name=" says, else its DSN's scheme, host and path
+// with whatever else the opener says its record lies under: neither password
+// nor user nor settings of the client are part of it, so that clients that
 // differ in these agree on the set.
 //
 // What Open made is closed when Open fails, by [CombinedStore.Close], and so
@@ -111,7 +117,7 @@ func open(ctx context.Context, text string, known map[string]Opener) (Store, err
 	}
 	query := u.Query()
 	if query.Get("name") == "" {
-		query.Set("name", dsnName(u))
+		query.Set("name", defaultName(o, u))
 	}
 	given := *u
 	given.RawQuery = query.Encode()

@@ -67,6 +67,20 @@ func TestR62OpenNamesStoresByTheirDSNWithoutSecrets(t *testing.T) {
 	}
 }
 
+func TestR62OpenerNamesItsStores(t *testing.T) {
+	o := opener(new([]string), nil)
+	o.Name = func(dsn *url.URL) string { return dsn.Host + " " + dsn.Query().Get("part") }
+	for dsn, want := range map[string]string{"test://a/0?part=1": "a 1", "test://a/0?part=1&name=first": "first"} {
+		set, err := quorum.Open(t.Context(), []string{dsn}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := set.Members()[0].Name(); got != want {
+			t.Errorf("store of %s is named %q, want %q", dsn, got, want)
+		}
+	}
+}
+
 func TestR62UnknownSchemeSaysWhatToImport(t *testing.T) {
 	_, err := quorum.Open(t.Context(), []string{"redis://a"}, opener(new([]string), nil))
 	if !errors.Is(err, quorum.ErrInvalidOption) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,11 +22,51 @@ import (
 // and rediss:// over TLS. Beside name and [Prefix] it takes the settings of
 // redis.ParseURL, but for those of retries: the client it makes sends every
 // request once. The store closes that client.
+//
+// Without a name the store's is scheme and host, with the database's number and
+// the prefix where they are not 0 and quorum: all that decides where its keys
+// lie.
+//
+// go-redis writes what it thinks of a server that is down to standard error.
+// The errors say it too: redis.SetLogger, which is the whole program's, ends it.
 func Opener() quorum.Opener {
-	return quorum.Opener{Schemes: []string{"redis", "rediss"}, Open: open}
+	return quorum.Opener{Schemes: []string{"redis", "rediss"}, Open: open, Name: nameOf}
+}
+
+// nameOf leaves a database that makes no sense in the name: open refuses it.
+func nameOf(dsn *url.URL) string {
+	query := dsn.Query()
+	db := query.Get("db") // comes before the path, as redis.ParseURL has it
+	if db == "" {
+		db = strings.Trim(dsn.Path, "/")
+	}
+	name := url.URL{Scheme: dsn.Scheme, Opaque: dsn.Opaque, Host: dsn.Host}
+	if n, err := strconv.Atoi(db); db != "" && (err != nil || n != 0) {
+		name.Path = "/" + strings.TrimLeft(db, "0")
+	}
+	if prefix := query.Get("prefix"); prefix != "" && prefix != defaultPrefix {
+		name.RawQuery = url.Values{"prefix": {prefix}}.Encode()
+	}
+	return name.String()
+}
+
+// checkHost refuses what go-redis would take for a host: in redis:10.0.0.1 it
+// sees none and goes to this machine instead.
+func checkHost(dsn *url.URL) error {
+	host, port := dsn.Hostname(), dsn.Port()
+	if host == "" || strings.Contains(host, ":") && dsn.Host[0] != '[' {
+		return fmt.Errorf("%w: a redis DSN has the form redis://host:port/db", quorum.ErrInvalidOption)
+	}
+	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
+		return fmt.Errorf("%w: the port of a redis DSN lies between 1 and 65535", quorum.ErrInvalidOption)
+	}
+	return nil
 }
 
 func open(_ context.Context, dsn *url.URL) (quorum.Store, error) {
+	if err := checkHost(dsn); err != nil {
+		return nil, err
+	}
 	query := dsn.Query()
 	name, prefix := query.Get("name"), query.Get("prefix")
 	for _, ours := range []string{"name", "prefix", "max_retries"} {

@@ -10,6 +10,8 @@ import (
 // Option is a setting of a [Store].
 type Option func(*Store) error
 
+const defaultPrefix = "quorum"
+
 // Prefix sets the namespace of all keys, "quorum" by default: 1 to 64 bytes
 // without braces, spaces and control characters. A key under one prefix never
 // meets the same key under another.

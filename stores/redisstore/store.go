@@ -47,7 +47,7 @@ var (
 // with [quorum.ErrUnsupported].
 func New(name string, client redis.UniversalClient, options ...Option) (*Store, error) {
 	s := &Store{
-		name: name, client: client, tag: "{quorum}", guard: true,
+		name: name, client: client, tag: "{" + defaultPrefix + "}", guard: true,
 		loading: make(chan struct{}, 1), families: make(map[family]*scripts),
 	}
 	if name == "" {
