@@ -221,7 +221,7 @@ func (w *World) checkLeft(l *Lease) {
 // checkStray looks into the stores when a lease is given back: a late grant
 // above its token that it heard of must be gone by then.
 func (w *World) checkStray(l *Lease) {
-	if _, _, quiet := l.m.Quorum().Releases(); !quiet || len(l.flights) > 0 || w.cfg.Unsteady || w.cfg.Doubles {
+	if _, _, quiet := l.m.Quorum().Releases(); !quiet || len(l.flights) > 0 || w.zone != nil || w.cfg.Unsteady || w.cfg.Doubles {
 		return
 	}
 	l.above &^= l.m.Quorum().Leftovers()

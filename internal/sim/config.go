@@ -11,7 +11,8 @@ import (
 // default; [Config.Check] names what does not fit together.
 type Config struct {
 	Stores  int        // 1 to 16; default 5
-	Rule    *core.Rule // over Stores; default a majority
+	Zones   int        // the stores form so many composites of equally many, each with its own majority; 0 is a flat set
+	Rule    *core.Rule // over the zones, or over the stores of a flat set; default a majority
 	Clients int        // default 4
 	Keys    int        // names that the clients lock; default 2
 	Order   core.Order // in which stores are asked
@@ -78,19 +79,19 @@ func (c Config) filled() Config {
 			*p = d
 		}
 	}
-	if c.Stores == 0 && c.Rule != nil {
+	if c.Stores == 0 && c.Rule != nil && c.Zones == 0 {
 		c.Stores = c.Rule.N()
 	}
 	orInt(&c.Stores, 5)
 	orInt(&c.Clients, 4)
 	orInt(&c.Keys, 2)
 	if c.Rule == nil && c.Stores > 0 && c.Stores <= core.MaxMembers {
-		c.Rule = core.Majority(c.Stores)
+		c.Rule = core.Majority(c.members())
 	}
 	or(&c.TTL, 10*time.Second)
 	or(&c.MaxTTL, 2*c.TTL)
 	or(&c.RenewEvery, c.TTL/3)
-	or(&c.CallLimit, min(c.TTL/time.Duration(c.Stores+1), time.Second))
+	or(&c.CallLimit, min(c.TTL/time.Duration(c.members()+1), time.Second))
 	or(&c.ReleaseLimit, 5*time.Second)
 	or(&c.BackoffMin, 10*time.Millisecond)
 	or(&c.BackoffMax, time.Second)
@@ -106,14 +107,39 @@ func (c Config) filled() Config {
 	return c
 }
 
+// members is how many a lease asks: zones, or stores of a flat set.
+func (c *Config) members() int {
+	if c.Zones > 0 {
+		return c.Zones
+	}
+	return c.Stores
+}
+
+// canLeave reports whether each of the stores in out could leave quarantine by
+// a quorum of those it is a direct member with and that are not out.
+func (c *Config) canLeave(out core.Set) bool {
+	if c.Zones == 0 {
+		return c.Rule.Met(core.Full(c.Stores) &^ out)
+	}
+	n := c.Stores / c.Zones
+	for z := range c.Zones {
+		if !core.Majority(n).Met(core.Full(n) &^ (out >> (z * n))) {
+			return false
+		}
+	}
+	return true
+}
+
 // Check says what is wrong with the configuration, if anything is.
 func (c Config) Check() error {
 	f := c.filled()
 	switch {
 	case f.Stores < 1 || f.Stores > core.MaxMembers:
 		return fmt.Errorf("sim: %d stores: a set has 1 to %d", f.Stores, core.MaxMembers)
-	case f.Rule.N() != f.Stores:
-		return fmt.Errorf("sim: a strategy over %d stores for a set of %d", f.Rule.N(), f.Stores)
+	case f.Zones < 0 || f.Zones > 0 && f.Stores%f.Zones != 0:
+		return fmt.Errorf("sim: %d stores make no %d zones of equally many", f.Stores, f.Zones)
+	case f.Rule.N() != f.members():
+		return fmt.Errorf("sim: a strategy over %d members for a set of %d", f.Rule.N(), f.members())
 	case f.Clients < 1 || f.Keys < 1:
 		return fmt.Errorf("sim: %d clients and %d keys: at least one of each", f.Clients, f.Keys)
 	case f.TTL < 100*time.Millisecond || f.MaxTTL < f.TTL || f.MaxTTL > time.Hour:

@@ -20,8 +20,10 @@ type machine interface {
 type driver struct {
 	c       *Client
 	m       machine
-	lease   *Lease // one of the two
+	lease   *Lease // what it is for: one of the three
 	refill  *refill
+	verb    *verb
+	base    int // the first of the stores that it asks
 	flights []flight
 	timer   time.Duration // true time of the wake-up that is on its way
 	soonest time.Duration // and of the next
@@ -36,21 +38,33 @@ type flight struct {
 	verb  core.Verb
 	msg   uint64
 	limit clock.Instant
+	inner *verb // of a call to a composite
+}
+
+// owner is the lease that a message is of, or nil for a refill.
+func (d *driver) owner() *Lease {
+	if d.verb != nil {
+		return d.verb.lease
+	}
+	return d.lease
 }
 
 func (d *driver) serial() int {
-	if d.lease == nil {
-		return 0
+	if l := d.owner(); l != nil {
+		return l.serial
 	}
-	return d.lease.serial
+	return 0
 }
 
 func (d *driver) key() int {
-	if d.lease == nil {
-		return -1
+	if l := d.owner(); l != nil {
+		return l.key
 	}
-	return d.lease.key
+	return -1
 }
+
+// gone reports whether the process died.
+func (d *driver) gone() bool { return d.dead || d.verb != nil && d.verb.lease.dead }
 
 // land ends a call, if it has not ended before.
 func (d *driver) land(store int, seq uint32) bool {
@@ -76,14 +90,14 @@ func (d *driver) answered(store int, seq uint32, a core.Answer) {
 
 // met lets the client know a store that is in quarantine.
 func (d *driver) met(store int, a core.Answer) {
-	if a.Outcome == core.Quarantined && d.lease != nil {
-		d.c.refill(store)
+	if a.Outcome == core.Quarantined && (d.verb != nil || d.lease != nil && d.c.w.zone == nil) {
+		d.c.refill(d.base + store)
 	}
 }
 
 // woken is the timer: whatever is due by the client's clock happens.
 func (d *driver) woken(e *event) {
-	if d.dead || e.at != d.timer {
+	if d.gone() || e.at != d.timer {
 		return // another wake-up has taken its place
 	}
 	if d.c.paused > d.c.w.now {
@@ -115,7 +129,10 @@ func (d *driver) expire(now clock.Instant) {
 			continue
 		}
 		d.land(f.store, f.seq)
-		d.c.w.emit(Event{What: TimedOut, Client: d.c.id, Store: f.store, Lease: d.serial(), Msg: f.msg, Key: d.key(), Verb: f.verb})
+		if f.inner != nil {
+			f.inner.stopped = true
+		}
+		d.c.w.emit(Event{What: TimedOut, Client: d.c.id, Store: d.base + f.store, Lease: d.serial(), Msg: f.msg, Key: d.key(), Verb: f.verb})
 		d.m.Answer(now, f.store, f.seq, core.Answer{Outcome: core.Unknown})
 	}
 }
@@ -123,21 +140,34 @@ func (d *driver) expire(now clock.Instant) {
 // settle carries out what an event gave rise to.
 func (d *driver) settle() {
 	w := d.c.w
-	if d.lease != nil {
+	switch {
+	case d.lease != nil:
 		d.lease.settled()
-	} else {
+	case d.verb != nil:
+		defer d.verb.settled()
+	default:
 		d.refill.settled()
 	}
 	now := d.c.Now()
 	for _, call := range d.m.Calls() {
 		if d.lease != nil {
 			d.lease.sends(now, &call)
-		} else if d.c.closed {
+		} else if d.refill != nil && d.c.closed {
 			w.violate(AfterEnd, -1, "client %d looks after store %s although its locker is closed", d.c.id, StoreName(call.Store))
 		}
-		d.flights = append(d.flights, flight{
-			store: call.Store, seq: call.Seq, verb: call.Req.Verb, limit: now.Add(call.Req.Limit), msg: w.post(d, call),
-		})
+		f := flight{store: call.Store, seq: call.Seq, verb: call.Req.Verb, limit: now.Add(call.Req.Limit)}
+		switch {
+		case d.verb != nil && d.verb.stopped:
+			continue
+		case d.lease != nil && w.zone != nil:
+			f.inner = w.enter(d, &call)
+		default:
+			f.msg = w.post(d, call)
+		}
+		d.flights = append(d.flights, f)
+		if f.inner != nil {
+			f.inner.begin()
+		}
 	}
 	d.arm()
 	if d.lease != nil {

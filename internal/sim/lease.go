@@ -88,7 +88,7 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 		cfg.RenewEvery = 0
 	}
 	if w.cfg.Doubles {
-		cfg.Doubles = core.Full(w.cfg.Stores)
+		cfg.Doubles = core.Full(w.cfg.members())
 	}
 	binary.BigEndian.PutUint16(l.id[:], uint16(l.serial))
 	binary.BigEndian.PutUint64(l.id[8:], uint64(l.serial))

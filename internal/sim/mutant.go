@@ -24,6 +24,7 @@ const (
 	CallsWithoutLimit          // a call that is not answered is waited for
 	FenceLooksAway             // the resource does not look at tokens
 	RefillsOutliveClose        // a closed locker goes on to bring stores back
+	InnerRollsBack             // a composite takes back and repairs by itself, as a lease does
 	SharesWithAll              // a store lets readers in beside a writer
 	mutants
 )
@@ -31,7 +32,7 @@ const (
 var mutantNames = [mutants]string{
 	"none", "no tombstones", "forgets unseen", "rolls back unseen", "quarantine over at once",
 	"extension revives", "release takes all", "leaves quarantine unread", "disjoint quorums", "calls without limit",
-	"fence looks away", "refills outlive close", "shares with all",
+	"fence looks away", "refills outlive close", "a composite rolls back by itself", "shares with all",
 }
 
 func (m Mutant) String() string { return mutantNames[m] }

@@ -41,6 +41,13 @@ func lapses() Config {
 	return c
 }
 
+// zones is a crowd of two levels.
+func zones() Config {
+	c := crowd(100_000)
+	c.Stores, c.Zones = 9, 3
+	return c
+}
+
 func with(c Config, change func(*Config)) Config {
 	change(&c)
 	return c
@@ -72,6 +79,8 @@ var mutantCases = []mutantCase{
 	{mutant: CallsWithoutLimit, checkers: []Checker{Progress}},
 	{mutant: FenceLooksAway, checkers: []Checker{Fence}},
 	{mutant: RefillsOutliveClose, checkers: []Checker{AfterEnd}, base: with(crowd(0, Restart), func(c *Config) { c.Work.Close = 300_000 })},
+	{name: "no write-back, in composites", bugs: core.BugNoWriteBack, checkers: []Checker{Order, Unique}, base: Config{Stores: 9, Zones: 3}},
+	{mutant: InnerRollsBack, checkers: []Checker{LeftBehind}, base: zones()},
 	{mutant: SharesWithAll, checkers: []Checker{Sharing}},
 	{name: "assumption A4: clocks run apart by more than the allowance", checkers: []Checker{Exclusion}, scenario: "clock-too-fast"},
 	{name: "assumption A5: a client's clock stops while its machine sleeps", checkers: []Checker{Exclusion, Sharing}, base: crowd(0, Doze)},

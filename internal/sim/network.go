@@ -25,6 +25,7 @@ const (
 
 // post sends a request, or loses it.
 func (w *World) post(d *driver, c core.Call) uint64 {
+	c.Store += d.base
 	w.sent++
 	w.report.Messages++
 	number := w.sent
@@ -101,7 +102,7 @@ func (w *World) replies(e *event) {
 	m := &w.messages[e.index]
 	d := m.d
 	p := w.pair(d.c.id, m.store)
-	if w.blocked[replying][p] > 0 || d.dead || w.chance(OfNetwork, w.noise.Loss+w.lossy[p]) {
+	if w.blocked[replying][p] > 0 || d.gone() || w.chance(OfNetwork, w.noise.Loss+w.lossy[p]) {
 		w.lose(e.index, true)
 		return
 	}
@@ -111,10 +112,10 @@ func (w *World) replies(e *event) {
 	}
 	number, seq, store, verb, a := m.number, m.seq, m.store, m.req.Verb, m.answer
 	w.free = append(w.free, e.index)
-	flying := d.land(store, seq)
+	flying := d.land(store-d.base, seq)
 	w.emit(Event{What: Answered, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
 		Verb: verb, Outcome: a.Outcome, Token: a.Token, Late: !flying})
 	if flying {
-		d.answered(store, seq, a)
+		d.answered(store-d.base, seq, a)
 	}
 }

@@ -70,7 +70,7 @@ func (w *World) carryOut(n *node, m *message) core.Answer {
 		Verb: m.req.Verb, Kind: m.req.Kind, Attempt: m.req.Owner.Attempt, Floor: m.req.Floor, Outcome: a.Outcome, Token: a.Token}
 	if a.Outcome == core.Granted && m.req.Verb <= core.Extend {
 		e.Until = n.clock.when(n.clock.now(w.now) + int64(a.TTL))
-		w.granted(d.lease, m.store, m.sent)
+		w.granted(d.owner(), m.store, m.sent)
 	}
 	w.emit(e)
 	return a

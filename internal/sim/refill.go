@@ -17,12 +17,16 @@ func (c *Client) refill(store int) {
 		return
 	}
 	w := c.w
+	base := w.firstOf(store)
 	cfg := core.RefillConfig{
-		Rule: w.cfg.Rule, Store: store, CallLimit: min(w.cfg.TTL/2, w.cfg.CallLimit*2), Bugs: w.cfg.Bugs,
+		Rule: w.cfg.Rule, Store: store - base, CallLimit: min(w.cfg.TTL/2, w.cfg.CallLimit*2), Bugs: w.cfg.Bugs,
 		Request: core.Request{MaxTTL: w.cfg.MaxTTL, Set: set},
 	}
+	if w.zone != nil {
+		cfg.Rule = w.zone
+	}
 	r := &refill{m: core.NewRefill(cfg), store: store}
-	r.driver = driver{c: c, m: r.m, refill: r, timer: never}
+	r.driver = driver{c: c, m: r.m, refill: r, base: base, timer: never}
 	c.refills[store] = r
 	w.refilling++
 	r.m.Start(c.Now())

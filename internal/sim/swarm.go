@@ -165,12 +165,11 @@ func (d *drawer) fault(k FaultKind) Fault {
 func (d *drawer) mayForget(before []Fault, f Fault) bool {
 	const restPause = 3 * time.Second // a refill looks again at least that often
 	span := f.For + 2*d.cfg.MaxTTL + restPause
-	rule := d.cfg.Rule
 	out := f.Stores
 	for _, o := range before {
 		if o.Kind >= Restart && o.Kind <= RollBack && o.At < f.At+span && f.At < o.At+span {
 			out |= o.Stores
 		}
 	}
-	return rule.Met(core.Full(rule.N())&^out) || out.Len() == 1 && rule.N() <= 2 && f.Kind == Restart
+	return d.cfg.canLeave(out)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
 )
 
 // World is one run: stores, clients, the network between them, and what goes
@@ -33,6 +35,7 @@ type World struct {
 	deadline  time.Duration
 	probes    int // acquisitions that must succeed now that all is calm
 	refilling int
+	zone      *core.Rule // of the stores of each zone
 
 	same      int // events at one instant
 	report    *Report
@@ -87,12 +90,15 @@ func NewWorld(cfg Config, choices Choices) *World {
 	w.clogged = make([]time.Duration, pairs)
 	w.lossy = make([]uint64, pairs)
 	w.echo = make([]time.Duration, pairs)
+	if cfg.Zones > 0 {
+		w.zone = core.Majority(cfg.Stores / cfg.Zones)
+	}
 	w.nodes = make([]node, cfg.Stores)
 	for i := range w.nodes {
 		w.startNode(i)
 	}
 	for i := range cfg.Keys {
-		w.keys = append(w.keys, &name{text: "k" + strconv.Itoa(i), ask: askOrder(i, cfg.Stores), tokens: map[int64]int{}})
+		w.keys = append(w.keys, &name{text: "k" + strconv.Itoa(i), ask: askOrder(i, cfg.members()), tokens: map[int64]int{}})
 	}
 	for i := range cfg.Clients {
 		w.clients = append(w.clients, w.newClient(i))
