@@ -41,7 +41,7 @@ it and the smallest list of faults that still does.
 Exit codes: 0 no violation, 70 there was one, 64 usage.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("sim takes flags; see quorum sim --help")
+				return usagef("sim takes flags, or one of explain and size; see quorum sim --help")
 			}
 			return nil
 		},
@@ -57,12 +57,14 @@ Exit codes: 0 no violation, 70 there was one, 64 usage.`,
 	f.IntVar(&s.jobs, "jobs", runtime.GOMAXPROCS(0), "how many to run at once")
 	f.BoolVar(&s.trace, "trace", false, "run the one seed of --seed and print what happens, event by event")
 
-	cmd.AddCommand(newSimExplain())
+	f.StringVar(&s.file, "file", "", "run the world that this file describes, see docs/simulating.md")
+	cmd.AddCommand(newSimExplain(), newSimSize())
 	return cmd
 }
 
 func (s *simulation) run(given func(string) bool, stdout, stderr io.Writer) error {
-	if err := s.shape.check(given); err != nil {
+	w, err := s.world(given)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -74,17 +76,26 @@ func (s *simulation) run(given func(string) bool, stdout, stderr io.Writer) erro
 		return usagef("--trace shows one run: leave --seeds out")
 	}
 	if s.trace {
-		return s.showOne(stdout)
+		return s.showOne(w, stdout)
 	}
 	if !given("seed") {
 		s.first = rand.Uint64() >> 40 // short enough to type again
 	}
-	return s.sweep(stdout, stderr)
+	return s.sweep(w, stdout, stderr)
+}
+
+// world is what the flags or the file describe.
+func (s *simulation) world(given func(string) bool) (world, error) {
+	if s.file == "" {
+		return &s.shape, s.shape.check(given)
+	}
+	file, err := readScenario(s.file, given)
+	return &fileWorld{s.file, file}, err
 }
 
 // showOne replays a seed.
-func (s *simulation) showOne(stdout io.Writer) error {
-	r := s.shape.seed(s.first, true)
+func (s *simulation) showOne(w world, stdout io.Writer) error {
+	r := seedOf(w, s.first, true)
 	if err := simpage.Text(stdout, r.Trace, r.Violations); err != nil {
 		return err
 	}
@@ -96,11 +107,11 @@ func (s *simulation) showOne(stdout io.Writer) error {
 
 // sweep runs all seeds and tells what came of them. An interrupt ends it
 // early, with a summary of what was run.
-func (s *simulation) sweep(stdout, stderr io.Writer) error {
+func (s *simulation) sweep(w world, stdout, stderr io.Writer) error {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	defer signal.Stop(interrupted)
-	runner := &seedRunner{run: func(seed uint64) *sim.Report { return s.shape.seed(seed, false) }, progress: newProgress(stderr, s.seeds)}
+	runner := &seedRunner{run: func(seed uint64) *sim.Report { return seedOf(w, seed, false) }, progress: newProgress(stderr, s.seeds)}
 	total := runner.all(s.first, s.seeds, s.jobs, interrupted)
 	if err := writeSummary(stdout, total, s.first); err != nil {
 		return err
@@ -108,7 +119,7 @@ func (s *simulation) sweep(stdout, stderr io.Writer) error {
 	var errs []error
 	if len(runner.failed) > 0 {
 		errs = append(errs, &exitError{codeFailed, nil})
-		writeViolations(stdout, runner.failed, &s.shape)
+		writeViolations(stdout, runner.failed, w)
 	}
 	for _, seed := range runner.unsteady {
 		errs = append(errs, &exitError{codeFailed, errors.New("seed " + itoa(seed) + " did not repeat exactly: please report it")})

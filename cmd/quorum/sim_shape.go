@@ -79,11 +79,7 @@ func (s *simShape) check(given func(string) bool) error {
 	return nil
 }
 
-// seed runs the world of a seed.
-func (s *simShape) seed(seed uint64, trace bool) *sim.Report {
-	return s.again(seed, s.config(seed, trace))
-}
-
+// again runs a seed in a world that is given.
 func (s *simShape) again(seed uint64, cfg sim.Config) *sim.Report {
 	r := sim.Run(cfg, sim.Seeded(seed))
 	r.Seed = seed

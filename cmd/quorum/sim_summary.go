@@ -63,13 +63,13 @@ func readable(d time.Duration) time.Duration {
 
 // writeViolations tells what is wrong with the first seeds that failed: the
 // command that repeats each, and of the first the smallest plan that does.
-func writeViolations(w io.Writer, failed []*sim.Report, shape *simShape) {
+func writeViolations(w io.Writer, failed []*sim.Report, in world) {
 	fmt.Fprintf(w, "\n%d of the seeds FAILED\n", len(failed))
 	for i, r := range failed[:min(len(failed), keepFailed)] {
 		v := r.Violations[0]
-		fmt.Fprintf(w, "\nseed %d, at %v, %v: %s\nreplay: %s\n", r.Seed, readable(v.At), v.Checker, v.Text, shape.replay(r.Seed))
+		fmt.Fprintf(w, "\nseed %d, at %v, %v: %s\nreplay: %s\n", r.Seed, readable(v.At), v.Checker, v.Text, in.replay(r.Seed))
 		if i == 0 {
-			small := sim.Shrink(r, func(cfg sim.Config) *sim.Report { return shape.again(r.Seed, cfg) })
+			small := sim.Shrink(r, func(cfg sim.Config) *sim.Report { return in.again(r.Seed, cfg) })
 			fmt.Fprintf(w, "smallest list of faults that still fails:\n%s", indent(small.Plan.String()))
 		}
 	}

@@ -113,7 +113,7 @@ func TestSimTellsViolations(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.base.Bugs = core.BugOneOwner
-	r := &seedRunner{run: func(seed uint64) *sim.Report { return s.seed(seed, false) }, progress: newProgress(nil, 60)}
+	r := &seedRunner{run: func(seed uint64) *sim.Report { return seedOf(&s, seed, false) }, progress: newProgress(nil, 60)}
 	total := r.all(1, 60, 2, make(chan os.Signal))
 	if len(r.failed) == 0 || total.Runs != 60 {
 		t.Fatalf("%d runs, %d failed: the mistake was not seen", total.Runs, len(r.failed))
@@ -129,7 +129,7 @@ func TestSimTellsViolations(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", part, out.String())
 		}
 	}
-	if again := s.seed(first.Seed, true); again.Violations[0].String() != first.Violations[0].String() {
+	if again := seedOf(&s, first.Seed, true); again.Violations[0].String() != first.Violations[0].String() {
 		t.Errorf("replayed, seed %d says %v; before %v", first.Seed, again.Violations[0], first.Violations[0])
 	}
 }

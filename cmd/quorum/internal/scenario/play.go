@@ -8,30 +8,36 @@ import (
 	"github.com/quorumlock/quorum/internal/sim"
 )
 
-// Run runs the world: from a seed, or calmly without one.
-func (f *File) Run(seed *uint64, trace bool) *sim.Report {
-	return f.run(seed, trace, false)
+// Config returns the world as the simulator takes it.
+func (f *File) Config(trace bool) sim.Config {
+	c := f.config
+	c.Trace = trace
+	return c
+}
+
+// Run runs a world of this file, as it is or with fewer faults, from a seed.
+func (f *File) Run(seed uint64, c sim.Config) *sim.Report {
+	r := f.run(c, sim.Seeded(seed))
+	r.Seed = seed
+	return r
 }
 
 // Show runs the world once, as the file says, with its trace. The run ends with
 // the file's duration: nothing has to come to rest after it.
-func (f *File) Show() *sim.Report { return f.run(f.Seed, true, true) }
+func (f *File) Show() *sim.Report {
+	c := f.Config(true)
+	c.Open = true
+	if f.Seed != nil {
+		return f.run(c, sim.Seeded(*f.Seed))
+	}
+	return f.run(c, sim.Calm())
+}
 
-func (f *File) run(seed *uint64, trace, open bool) *sim.Report {
-	c := f.config
-	c.Trace, c.Open = trace, open
-	choices := sim.Calm()
-	if seed != nil {
-		choices = sim.Seeded(*seed)
-	}
+func (f *File) run(c sim.Config, choices sim.Choices) *sim.Report {
 	if f.steps != nil {
-		c.Program = f.program()
+		c.Program = f.program() // what a run remembers is its own
 	}
-	r := sim.Run(c, choices)
-	if seed != nil {
-		r.Seed = *seed
-	}
-	return r
+	return sim.Run(c, choices)
 }
 
 // player is one process that carries out its part of the script.
