@@ -47,7 +47,7 @@ func (l *Locker) Inspect(ctx context.Context, key string) (*Status, error) {
 	}
 	leaves := l.set.leaves()
 	s := &Status{Key: key, Stores: make([]StoreStatus, len(leaves))}
-	l.each(ctx, leaves, func(ctx context.Context, i int, m Store) {
+	l.each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, i int, m Store) {
 		s.Stores[i].Name = m.Name()
 		who, ok := As[Inspector](m)
 		if !ok {
@@ -67,9 +67,11 @@ func (l *Locker) Inspect(ctx context.Context, key string) (*Status, error) {
 	return s, nil
 }
 
-// each calls fn for every store at once, each under the call limit, and waits.
-func (l *Locker) each(ctx context.Context, stores []Store, fn func(ctx context.Context, i int, m Store)) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit(l.def.ttl, 1))
+// each calls fn for every store at once, under one limit, and waits.
+func (l *Locker) each(
+	ctx context.Context, limit time.Duration, stores []Store, fn func(ctx context.Context, i int, m Store),
+) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var wait sync.WaitGroup
 	for i, m := range stores {
@@ -144,7 +146,7 @@ func (l *Locker) Check(ctx context.Context) error {
 	leaves := l.set.leaves()
 	votes := make([]Vote, len(leaves))
 	servers := make([]string, len(leaves))
-	l.each(ctx, leaves, func(ctx context.Context, i int, m Store) {
+	l.each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, i int, m Store) {
 		begin := time.Now()
 		a, _, err := readStep(ctx, m, l.request(""))
 		votes[i] = Vote{Store: m.Name(), Outcome: Outcome(a.Outcome), Err: err, Took: time.Since(begin)}
@@ -203,7 +205,7 @@ func (l *Locker) Init(ctx context.Context, stores ...string) error {
 	}
 	leaves := l.set.leaves()
 	errs := make([]error, len(leaves))
-	l.each(ctx, leaves, func(ctx context.Context, i int, m Store) {
+	l.each(ctx, l.def.releaseLimit, leaves, func(ctx context.Context, i int, m Store) {
 		if len(stores) > 0 && !wanted[m.Name()] {
 			return
 		}
