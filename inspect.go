@@ -229,6 +229,7 @@ func (l *Locker) initStore(ctx context.Context, m Store) error {
 		return nil // it never forgets, so it votes
 	}
 	r := l.request("")
+	r.Limit = l.def.releaseLimit
 	step, err := high.ReadStep(ctx, r)
 	if err != nil || step.Quarantine == "" {
 		return err
