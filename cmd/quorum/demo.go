@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -32,6 +33,7 @@ type demo struct {
 	nodes *nodes // nil when the stores are somebody else's
 	guard *guard
 	show  *screen
+	fail  context.CancelCauseFunc // ends the demo, which would show nothing
 }
 
 func newDemo() *cobra.Command {
@@ -45,7 +47,7 @@ tokens only grew. A guard outside the lock decides that.
 
 With --store or --stores-file the nodes are yours, and none is killed. QUORUM_STORES is not read.
 
-Exit codes: 0 all was well, 70 it was not, 64 usage.`,
+Exit codes: 0 all was well, 70 it was not, 78 the stores serve another set, 64 usage.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("demo takes flags only; see quorum demo --help")
@@ -132,6 +134,8 @@ func (d *demo) prepare(ctx context.Context, stderr io.Writer) (func() (*quorum.L
 func (d *demo) contend(ctx context.Context, open func() (*quorum.Locker, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, d.duration)
 	defer cancel()
+	ctx, d.fail = context.WithCancelCause(ctx)
+	defer d.fail(nil)
 	var all sync.WaitGroup
 	for i := range d.workers {
 		locker, err := open()
@@ -147,6 +151,9 @@ func (d *demo) contend(ctx context.Context, open func() (*quorum.Locker, error))
 		all.Go(func() { d.nodes.fail(ctx, rand.New(rand.NewPCG(d.seed, 0)), d.show) })
 	}
 	all.Wait()
+	if cause := context.Cause(ctx); errors.Is(cause, quorum.ErrMismatch) {
+		return cause
+	}
 	return nil
 }
 
@@ -160,9 +167,12 @@ func (d *demo) verdict() error {
 	}
 	d.show.line("%d acquisitions, %d attempts that found no quorum, %d locks lost; %s", r.held, r.outages, r.lost, failures)
 	d.show.line("overlaps: %d", r.overlaps)
-	if r.disorder == 0 {
+	switch {
+	case r.held == 0:
+		d.show.line("tokens strictly increasing: there were none")
+	case r.disorder == 0:
 		d.show.line("tokens strictly increasing: yes (%d tokens)", r.held)
-	} else {
+	default:
 		d.show.line("tokens strictly increasing: NO (%d of %d)", r.disorder, r.held)
 	}
 	switch {

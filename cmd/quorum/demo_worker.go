@@ -39,6 +39,8 @@ func (w *worker) run(ctx context.Context) {
 		case err == nil:
 			w.hold(ctx, lease, time.Since(began))
 		case ctx.Err() != nil || errors.Is(err, quorum.ErrHeld):
+		case errors.Is(err, quorum.ErrMismatch):
+			w.fail(err) // waiting ends no mismatch
 		default:
 			w.guard.outage()
 			w.show.event("worker %d got no quorum: %s", w.number, strings.TrimPrefix(err.Error(), "quorum: "))

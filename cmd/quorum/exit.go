@@ -55,6 +55,28 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// startError is why a command could not be started. It alone leads to the codes
+// of a shell for that: a store's directory may be missing or forbidden too.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return "cannot run the command: " + e.err.Error() }
+
+func (e *startError) Unwrap() error { return e.err }
+
+func (e *startError) code() int {
+	for _, missing := range []error{exec.ErrNotFound, fs.ErrNotExist} {
+		if errors.Is(e.err, missing) {
+			return codeNotFound
+		}
+	}
+	for _, no := range []error{fs.ErrPermission, syscall.ENOEXEC, syscall.EISDIR, exec.ErrDot} {
+		if errors.Is(e.err, no) {
+			return codeNotExecutable
+		}
+	}
+	return codeFailed
+}
+
 func usagef(format string, args ...any) error {
 	return &exitError{codeUsage, fmt.Errorf(format, args...)}
 }
@@ -63,6 +85,9 @@ func usagef(format string, args ...any) error {
 func codeOf(err error) int {
 	if own := (*exitError)(nil); errors.As(err, &own) {
 		return own.code
+	}
+	if command := (*startError)(nil); errors.As(err, &command) {
+		return command.code()
 	}
 	for _, c := range []struct {
 		match error
@@ -77,12 +102,6 @@ func codeOf(err error) int {
 		{quorum.ErrInvalidTTL, codeUsage},
 		{quorum.ErrInvalidOption, codeUsage},
 		{quorum.ErrUnsupported, codeUsage},
-		{exec.ErrNotFound, codeNotFound},
-		{fs.ErrNotExist, codeNotFound},
-		{fs.ErrPermission, codeNotExecutable},
-		{syscall.ENOEXEC, codeNotExecutable},
-		{syscall.EISDIR, codeNotExecutable},
-		{exec.ErrDot, codeNotExecutable},
 	} {
 		if errors.Is(err, c.match) {
 			return c.code
@@ -91,8 +110,12 @@ func codeOf(err error) int {
 	return codeFailed
 }
 
-// hint says what to do next about a code, where the error itself does not.
-func hint(code int) string {
+// hint says what to do next about an error, where it does not say so itself.
+// The votes that it brings decide, and not events: those may come later.
+func hint(code int, err error) string {
+	if op := (*quorum.OpError)(nil); code == codeOutage && errors.As(err, &op) && inQuarantine(op.Votes) {
+		return quarantineHint
+	}
 	switch code {
 	case codeContention:
 		return "give it longer with --wait, or see who has it with quorum status"

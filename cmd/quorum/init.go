@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/quorumlock/quorum"
 )
 
 func newInit() *cobra.Command {
@@ -40,7 +43,7 @@ wait. On a set that is in use and has forgotten its locks, init can let two clie
 }
 
 func initialize(ctx context.Context, s *set, yes bool, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	locker, err := s.locker(ctx, stderr)
+	locker, names, err := s.locker(ctx, stderr)
 	if err != nil {
 		return err
 	}
@@ -50,11 +53,39 @@ func initialize(ctx context.Context, s *set, yes bool, stdin io.Reader, stdout, 
 			return err
 		}
 	}
-	if err := locker.Init(ctx); err != nil {
+	return declare(ctx, locker, names, stdout)
+}
+
+// declare has each store declared new by itself, so that it can say which were.
+func declare(ctx context.Context, locker *quorum.Locker, names []string, stdout io.Writer) error {
+	errs := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { errs[i] = locker.Init(ctx, name) })
+	}
+	all.Wait()
+	var fresh, failed []string
+	code := codeOutage
+	for i, name := range names {
+		switch err := errs[i]; {
+		case err == nil:
+			fresh = append(fresh, name)
+		case errors.Is(err, quorum.ErrMismatch):
+			code = codeMismatch
+			fallthrough
+		default:
+			failed = append(failed, name+": "+cause(err))
+		}
+	}
+	if len(failed) == 0 {
+		_, err := fmt.Fprintln(stdout, "the set is new: locks are given from now on")
 		return err
 	}
-	_, err = fmt.Fprintln(stdout, "the set is new: locks are given from now on")
-	return err
+	done := "no store was declared new"
+	if len(fresh) > 0 {
+		done = "these vote from now on: " + strings.Join(fresh, ", ")
+	}
+	return &exitError{code, fmt.Errorf("%s; these could not be declared new: %s", done, strings.Join(failed, "; "))}
 }
 
 // confirm asks at a terminal, and refuses without one: a script says --yes.

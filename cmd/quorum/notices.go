@@ -19,10 +19,12 @@ type notices struct {
 	waiting chan quorum.Event
 	done    sync.WaitGroup
 	said    sync.Map // warnings that are said once, by their text
+	local   string   // the directory that is used because no store is named
+	failures
 }
 
-func newNotices(stderr io.Writer) *notices {
-	return &notices{stderr: stderr, waiting: make(chan quorum.Event, 1)}
+func newNotices(stderr io.Writer, local string) *notices {
+	return &notices{stderr: stderr, local: local, waiting: make(chan quorum.Event, 1)}
 }
 
 // observe is given to the Locker.
@@ -37,9 +39,8 @@ func (n *notices) observe(e quorum.Event) {
 		say(n.stderr, "%q could not be renewed, %v of validity left: %v", e.Key, e.Left.Round(time.Millisecond), e.Err)
 	case quorum.EventReleaseFail:
 		say(n.stderr, "%q could not be released on store %s, which frees it at the end of its TTL: %v", e.Key, e.Store, e.Err)
-	case quorum.EventNewSet:
-		n.once("every store is new or may have forgotten, so the first lock waits up to --max-ttl; " +
-			"if the stores are new, quorum init ends the wait")
+	case quorum.EventStoreFailed:
+		n.note(e.Store, e.Err)
 	case quorum.EventTwin, quorum.EventAdvice:
 		n.once("warning: store %s: %v", e.Store, e.Err)
 	case quorum.EventRefilled:
@@ -64,7 +65,13 @@ func (n *notices) tell(ctx context.Context, locker *quorum.Locker) {
 			case <-ctx.Done():
 				return
 			case e := <-n.waiting:
-				say(n.stderr, "waiting for %q for %v: %s", e.Key, e.Took.Round(time.Second), reason(ctx, locker, e))
+				say(n.stderr, "waiting for %q for %v: %s", e.Key, e.Took.Round(time.Second), n.reason(ctx, locker, e))
+				if inQuarantine(e.Votes) {
+					n.once(quarantineHint)
+				}
+				if n.local != "" {
+					n.once("no store is named, so this is about %s on this machine alone", n.local)
+				}
 			}
 		}
 	})
@@ -72,9 +79,9 @@ func (n *notices) tell(ctx context.Context, locker *quorum.Locker) {
 
 // reason says what a wait is for: who holds the lock and for how long, or what
 // keeps the stores from answering.
-func reason(ctx context.Context, locker *quorum.Locker, e quorum.Event) string {
+func (n *notices) reason(ctx context.Context, locker *quorum.Locker, e quorum.Event) string {
 	if !errors.Is(e.Err, quorum.ErrHeld) {
-		return fmt.Sprint(e.Err)
+		return fmt.Sprintf("%s: %s", cause(e.Err), n.text(e.Votes))
 	}
 	who := e.Label
 	if who == "" {

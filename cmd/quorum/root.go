@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
@@ -21,17 +22,28 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	own := (*exitError)(nil)
 	switch silent := errors.As(err, &own) && own.err == nil; {
 	case silent:
-	case hint(code) != "":
-		say(stderr, "%v; %s", err, hint(code))
+	case hint(code, err) != "":
+		say(stderr, "%v; %s", err, hint(code, err))
 	default:
 		say(stderr, "%v", err)
 	}
 	return code
 }
 
+// version is the module's, as it was built: a release, a pseudo-version with
+// the commit, or (devel).
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version + " " + info.GoVersion
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "quorum",
+		Version:       version(),
 		Short:         "Hold a named lock in several independent stores at once",
 		Long:          "quorum holds a named lock in one store or in a quorum of independent ones.\n\n" + exitHelp,
 		SilenceErrors: true,

@@ -130,14 +130,14 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 	warnUnread(os.Environ(), stderr)
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
-		return fmt.Errorf("cannot run the command: %w", err)
+		return &startError{err}
 	}
 	signals := catchSignals()
 	store, err := r.open(ctx, stderr)
 	if err != nil {
 		return err
 	}
-	n := newNotices(stderr)
+	n := newNotices(stderr, r.local)
 	options, call := r.options(bounded, n)
 	locker, err := quorum.New(store, options...)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 		if errors.Is(err, quorum.ErrHeld) {
 			return &exitError{r.conflict, err}
 		}
-		return err
+		return n.explain(err)
 	}
 	return r.hold(ctx, lease, path, argv, signals, stderr)
 }
@@ -208,7 +208,7 @@ func (r *runFlags) hold(ctx context.Context, lease *quorum.Lease, path string, a
 	tty := controllingTerminal()
 	c, err := start(path, argv, environment(os.Environ(), lease, time.Now()), tty)
 	if err != nil {
-		return fmt.Errorf("cannot run %s: %w", path, err)
+		return &startError{fmt.Errorf("%s: %w", path, err)}
 	}
 	s := &supervisor{
 		lease: lease, job: c, signals: signals, margin: r.margin, grace: r.grace,

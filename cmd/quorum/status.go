@@ -23,7 +23,8 @@ func newStatus() *cobra.Command {
 		Short: "Show who holds a lock, store by store",
 		Long: `Show who holds the lock KEY, store by store: the holder's label, its fencing token, and when its vote ends.
 
-Exit codes: 0 free, 75 held, 69 unknown because too few stores answered, 64 usage, 70 anything else.`,
+Exit codes: 0 free, 75 held, 69 unknown because too few stores answered, 78 unknown because stores serve another set,
+64 usage, 70 anything else.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("give one key: quorum status KEY")
@@ -40,7 +41,7 @@ Exit codes: 0 free, 75 held, 69 unknown because too few stores answered, 64 usag
 }
 
 func showStatus(ctx context.Context, s *set, key string, asJSON bool, stdout, stderr io.Writer) (err error) {
-	locker, err := s.locker(ctx, stderr)
+	locker, _, err := s.locker(ctx, stderr)
 	if err != nil {
 		return err
 	}
@@ -63,21 +64,29 @@ func showStatus(ctx context.Context, s *set, key string, asJSON bool, stdout, st
 	case quorum.VerdictHeld:
 		return &exitError{codeContention, nil}
 	}
+	for _, s := range status.Stores {
+		if errors.Is(s.Err, quorum.ErrMismatch) {
+			return &exitError{codeMismatch, nil}
+		}
+	}
 	return &exitError{codeOutage, nil}
 }
 
 // locker opens the stores for a command that holds nothing. Its TTL only has
-// to fit under the set's longest.
-func (s *set) locker(ctx context.Context, stderr io.Writer) (*quorum.Locker, error) {
+// to fit under the set's longest. It returns the stores' names too.
+func (s *set) locker(ctx context.Context, stderr io.Writer) (_ *quorum.Locker, names []string, _ error) {
 	store, err := s.open(ctx, stderr)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	for _, m := range store.Members() {
+		names = append(names, m.Name())
 	}
 	locker, err := quorum.New(store, quorum.TTL(s.maxTTL), quorum.MaxTTL(s.maxTTL))
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, nil, errors.Join(err, store.Close())
 	}
-	return locker, nil
+	return locker, names, nil
 }
 
 // statusJSON is what --json prints. Fields may be added, and none is taken
@@ -136,8 +145,10 @@ func printTable(w io.Writer, status *quorum.Status) error {
 	fmt.Fprintln(table, "STORE\tHOLDER\tTOKEN\tLEFT")
 	for _, s := range status.Stores {
 		switch {
+		case errors.Is(s.Err, quorum.ErrMismatch):
+			fmt.Fprintf(table, "%s\tserves another set\t\t\n", s.Name)
 		case s.Err != nil:
-			fmt.Fprintf(table, "%s\tno answer: %s\t\t\n", s.Name, strings.ReplaceAll(s.Err.Error(), "\n", "; "))
+			fmt.Fprintf(table, "%s\tno answer\t\t\n", s.Name)
 		case s.State.Quarantine && len(s.State.Holders) == 0:
 			fmt.Fprintf(table, "%s\tin quarantine: may have forgotten, and does not vote yet\t\t\n", s.Name)
 		case len(s.State.Holders) == 0:
@@ -154,7 +165,18 @@ func printTable(w io.Writer, status *quorum.Status) error {
 			fmt.Fprintf(table, "%s\t%s\t%d\t%v\n", s.Name, printable(who), h.Token, h.Left.Round(100*time.Millisecond))
 		}
 	}
-	return table.Flush()
+	err := table.Flush()
+	printErrors(w, status)
+	return err
+}
+
+// printErrors gives errors lines of their own: they would stretch the columns.
+func printErrors(w io.Writer, status *quorum.Status) {
+	for _, s := range status.Stores {
+		if s.Err != nil {
+			fmt.Fprintf(w, "%s: %s\n", s.Name, cause(s.Err))
+		}
+	}
 }
 
 // printable keeps control characters of somebody else's label off a terminal.

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +25,7 @@ type set struct {
 	stores []string
 	file   string
 	maxTTL time.Duration
+	local  string // the directory that is used because no store is named
 }
 
 func (s *set) flags(cmd *cobra.Command) {
@@ -62,41 +61,43 @@ func (silence) Printf(context.Context, string, ...any) {}
 // dsns finds the stores: flags first, then the environment, then the user's
 // own directory.
 func (s *set) dsns(stderr io.Writer) ([]string, error) {
-	var found []string
-	var err error
+	setting, given := os.LookupEnv(storesVariable)
 	switch {
 	case len(s.stores) > 0 && s.file != "":
-		err = usagef("--store and --stores-file exclude each other")
+		return nil, usagef("--store and --stores-file exclude each other")
 	case len(s.stores) > 0:
-		found, err = s.stores, refusePasswords(s.stores)
+		return checkArguments(s.stores)
 	case s.file != "":
-		found, err = readStoresFile(s.file, stderr)
-	default:
-		found = splitStores(os.Getenv(storesVariable))
+		return readStoresFile(s.file, stderr)
+	case given:
+		found := splitStores(setting)
+		if len(found) == 0 {
+			return nil, usagef("%s is set and names no store; unset it to lock in a directory of this user's own", storesVariable)
+		}
+		return checkDSNs(storesVariable, found)
 	}
+	dir, err := defaultDirectory()
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
-		dir, err := defaultDirectory()
-		if err != nil {
-			return nil, err
-		}
-		found = []string{(&url.URL{Scheme: "file", Path: dir}).String()}
-	}
-	return absolute(found)
+	s.local = dir
+	return []string{(&url.URL{Scheme: "file", Path: dir}).String()}, nil
 }
 
-// refusePasswords keeps passwords out of arguments, which every user of the
+// checkArguments keeps passwords out of arguments, which every user of the
 // machine can read in the list of processes.
-func refusePasswords(dsns []string) error {
-	for _, dsn := range dsns {
-		if quorum.MaskDSN(dsn) != dsn {
-			return usagef("--store %s: a password in an argument is visible to every user of this machine; "+
+func checkArguments(dsns []string) ([]string, error) {
+	checked, err := checkDSNs("--store", dsns)
+	if err != nil {
+		return nil, err
+	}
+	for _, dsn := range checked {
+		if hasPassword(dsn) {
+			return nil, usagef("--store %s: a password in an argument is visible to every user of this machine; "+
 				"give the DSN in %s or in a file with --stores-file", quorum.MaskDSN(dsn), storesVariable)
 		}
 	}
-	return nil
+	return checked, nil
 }
 
 // splitStores splits at blanks, and at a comma that a DSN follows: a comma may
@@ -104,8 +105,8 @@ func refusePasswords(dsns []string) error {
 func splitStores(text string) []string {
 	var found []string
 	for _, word := range strings.Fields(text) {
-		for _, part := range strings.Split(word, ",") {
-			if scheme, _, ok := strings.Cut(part, ":"); ok && isScheme(scheme) || len(found) == 0 {
+		for i, part := range strings.Split(word, ",") {
+			if scheme, _, ok := strings.Cut(part, ":"); ok && isScheme(scheme) || i == 0 {
 				found = append(found, part)
 			} else {
 				found[len(found)-1] += "," + part
@@ -113,9 +114,9 @@ func splitStores(text string) []string {
 		}
 	}
 	for i := range found {
-		found[i] = strings.TrimRight(found[i], ",")
+		found[i] = strings.Trim(found[i], ",")
 	}
-	return found
+	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
 }
 
 func isScheme(s string) bool {
@@ -125,61 +126,4 @@ func isScheme(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-func readStoresFile(path string, stderr io.Writer) ([]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, usagef("--stores-file: %v", err)
-	}
-	defer f.Close()
-	var found []string
-	secret := false
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		found = append(found, line)
-		secret = secret || quorum.MaskDSN(line) != line
-	}
-	if err := lines.Err(); err != nil {
-		return nil, usagef("--stores-file %s: %v", path, err)
-	}
-	if len(found) == 0 {
-		return nil, usagef("--stores-file %s names no store; write one DSN a line", path)
-	}
-	if info, err := f.Stat(); err == nil && secret && info.Mode().Perm()&0o004 != 0 {
-		say(stderr, "warning: every user can read the password in %s; run chmod 600 %s", path, path)
-	}
-	return found, nil
-}
-
-// absolute makes file: DSNs independent of the working directory, since their
-// text becomes the store's name, on which all clients must agree.
-func absolute(dsns []string) ([]string, error) {
-	var found []string
-	for _, dsn := range dsns {
-		u, err := url.Parse(dsn)
-		if err != nil || u.Scheme != "file" {
-			found = append(found, dsn) // Open says what is wrong with it
-			continue
-		}
-		path := u.Path
-		if u.Opaque != "" {
-			if path, err = url.PathUnescape(u.Opaque); err != nil {
-				return nil, usagef("store %s: %v", dsn, err)
-			}
-		}
-		if path == "" || u.Host != "" {
-			return nil, usagef("store %s: write file:/directory or file:relative/directory", dsn)
-		}
-		if path, err = filepath.Abs(path); err != nil {
-			return nil, fmt.Errorf("store %s: %w", dsn, err)
-		}
-		u.Opaque, u.Path, u.RawPath, u.OmitHost = "", path, "", false
-		found = append(found, u.String())
-	}
-	return found, nil
 }

@@ -21,6 +21,8 @@ func TestR64StoresAreSplitAtBlanksAndAtCommasBetweenThem(t *testing.T) {
 		"redis://a,rediss://b":            {"redis://a", "rediss://b"},
 		"redis://a, file:/b ,\nredis://c": {"redis://a", "file:/b", "redis://c"},
 		"redis://:p,w@a,redis://b":        {"redis://:p,w@a", "redis://b"},
+		" , ":                             nil,
+		"redis://a b":                     {"redis://a", "b"},
 	} {
 		if got := splitStores(text); !slices.Equal(got, want) {
 			t.Errorf("%q gives %q, want %q", text, got, want)
@@ -28,27 +30,10 @@ func TestR64StoresAreSplitAtBlanksAndAtCommasBetweenThem(t *testing.T) {
 	}
 }
 
-func TestFileStoresDoNotDependOnTheWorkingDirectory(t *testing.T) {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := absolute([]string{"file:/a/b", "file:///a/b", "file:locks", "file:/a/../b/?name=x", "redis://h/0"})
-	want := []string{"file:///a/b", "file:///a/b", "file://" + filepath.Join(dir, "locks"), "file:///b?name=x", "redis://h/0"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
-	for _, dsn := range []string{"file://host/dir", "file:"} {
-		if got, err := absolute([]string{dsn}); err == nil {
-			t.Errorf("%s gives %q", dsn, got)
-		}
-	}
-}
-
 func TestStoresFileAndFlagsComeBeforeTheEnvironment(t *testing.T) {
 	t.Setenv(storesVariable, "file:/environment")
 	file := filepath.Join(t.TempDir(), "stores")
-	if err := os.WriteFile(file, []byte("# one\n  file:/one \n\n# two\nfile:/two\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("# one\n  file:/one # the first\n\n# two\nfile:/two\t#\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -66,6 +51,48 @@ func TestStoresFileAndFlagsComeBeforeTheEnvironment(t *testing.T) {
 	}
 	if _, err := (&set{file: filepath.Join(t.TempDir(), "none")}).dsns(&buffer{}); codeOf(err) != codeUsage {
 		t.Errorf("a stores file that is missing gives %v", err)
+	}
+}
+
+func TestStoresFileWithMoreThanOneDSNOnALineIsRefused(t *testing.T) {
+	for _, line := range []string{"file:/one file:/two", "file:/one,file:/two", "file:/one two"} {
+		file := filepath.Join(t.TempDir(), "stores")
+		if err := os.WriteFile(file, []byte("# stores\n"+line+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readStoresFile(file, &buffer{}); codeOf(err) != codeUsage || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%q gives %q, %v, want a usage error that names line 2", line, got, err)
+		}
+	}
+}
+
+func TestStoresFileThatEverybodyMayReadIsWarnedOfOnlyForAPassword(t *testing.T) {
+	for line, warned := range map[string]bool{"redis://h:1": false, "redis://user@h:1": false, "redis://user:pw@h:1": true} {
+		file := filepath.Join(t.TempDir(), "stores")
+		if err := os.WriteFile(file, []byte(line), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		stderr := &buffer{}
+		if _, err := readStoresFile(file, stderr); err != nil || strings.Contains(stderr.String(), "chmod 600") != warned {
+			t.Errorf("%s: %v, and says %q", line, err, stderr)
+		}
+	}
+}
+
+func TestSetButEmptyVariableDoesNotMeanTheDefaultDirectory(t *testing.T) {
+	for _, text := range []string{"", " ", " , "} {
+		t.Setenv(storesVariable, text)
+		s := &set{}
+		if got, err := s.dsns(&buffer{}); codeOf(err) != codeUsage || !strings.Contains(err.Error(), storesVariable) || s.local != "" {
+			t.Errorf("%s=%q gives %q, %v, want a usage error that names it", storesVariable, text, got, err)
+		}
+	}
+	if err := os.Unsetenv(storesVariable); err != nil { // t.Setenv restores it
+		t.Fatal(err)
+	}
+	s := &set{}
+	if got, err := s.dsns(&buffer{}); err == nil && (s.local == "" || !slices.Equal(got, []string{"file://" + s.local})) {
+		t.Errorf("without it the stores are %q, said to be in %q", got, s.local)
 	}
 }
 

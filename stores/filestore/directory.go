@@ -96,7 +96,8 @@ func (m *machine) access(fi fs.FileInfo) (mode fs.FileMode, group int, err error
 	case !fi.IsDir():
 		return 0, 0, errors.New("it is not a directory")
 	case perm&0o002 != 0:
-		return 0, 0, fmt.Errorf("everybody may write in it (mode %04o), and so take or free any lock; chmod o-w it", perm)
+		return 0, 0, fmt.Errorf("everybody may write in it (mode %04o), and so take or free any lock; "+
+			"name a directory of your own", perm)
 	case uid == 0 && fi.Mode()&fs.ModeSticky != 0 && perm&0o020 != 0:
 		return 0, 0, fmt.Errorf("its sticky bit keeps the members of its group %d from replacing each other's files; chmod -t it", gid)
 	case uid == 0 && perm&0o070 == 0o070 && (m.user == 0 || slices.Contains(m.groups, gid)):

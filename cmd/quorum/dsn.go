@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/quorumlock/quorum"
+)
+
+// checkDSNs refuses what is no DSN of a store that the command knows, and
+// writes file: DSNs in one way, since their text becomes the store's name, on
+// which all clients must agree. where says who gave them.
+func checkDSNs(where string, dsns []string) ([]string, error) {
+	var checked []string
+	for i, text := range dsns {
+		dsn, err := checkDSN(text)
+		if err != nil {
+			return nil, usagef("%s, store %d of %d: %w", where, i+1, len(dsns), err)
+		}
+		checked = append(checked, dsn)
+	}
+	return checked, nil
+}
+
+// hostAndPort is a server without a scheme. Only such a text, and a path, may
+// be shown when it is no DSN: any other may hold a password.
+var hostAndPort = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?$`)
+
+func checkDSN(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return "", errors.New("the DSN is empty; write redis://host:port/db or file:/directory")
+	case strings.HasPrefix(text, "/"):
+		return "", fmt.Errorf("%s is a path and no DSN; write file:%s", text, text)
+	case hostAndPort.MatchString(text):
+		return "", fmt.Errorf("%s is no DSN; write redis://%s for a server", text, text)
+	case err != nil || u.Scheme == "":
+		return "", errors.New("not a DSN of the form redis://host:port/db or file:/directory; " +
+			"escape special characters of a password as %40 for @")
+	}
+	switch u.Scheme {
+	case "redis", "rediss":
+		return text, nil
+	case "file":
+		return checkDirectory(u)
+	}
+	return "", fmt.Errorf("there is no kind of store %q; quorum knows redis://, rediss:// (TLS) and file:", u.Scheme)
+}
+
+// checkDirectory refuses a path that depends on the working directory, and one
+// whose parent is missing: it is mistyped, and would be a set of its own.
+func checkDirectory(u *url.URL) (string, error) {
+	if u.Opaque != "" || u.Path == "" || u.Host != "" {
+		return "", fmt.Errorf("%s: give the absolute path of a directory, file:/directory", quorum.MaskDSN(u.String()))
+	}
+	path := filepath.Clean(u.Path)
+	parent := filepath.Dir(path)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("file:%s: there is no directory %s; correct the path, or make that directory", path, parent)
+	}
+	u.Path, u.RawPath, u.OmitHost = path, "", false
+	return u.String(), nil
+}
+
+// hasPassword reports whether a DSN holds something that others must not see.
+func hasPassword(dsn string) bool { return quorum.MaskDSN(dsn) != dsn }
