@@ -1,6 +1,7 @@
 package simpage
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quorumlock/quorum/internal/sim"
@@ -53,9 +54,9 @@ func (a *axis) place(at time.Duration) float64 {
 	if at >= a.at[last] {
 		return a.x[last]
 	}
-	i := 0
-	for a.at[i+1] <= at { // a page has some hundred events
-		i++
+	i, found := slices.BinarySearch(a.at, at)
+	if !found {
+		i--
 	}
 	part := float64(at-a.at[i]) / float64(a.at[i+1]-a.at[i])
 	return a.x[i] + part*(a.x[i+1]-a.x[i])

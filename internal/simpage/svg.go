@@ -150,8 +150,12 @@ func (p *picture) storeFault(f *sim.Fault, s int) {
 	x1, over := p.place(f.At), min(f.At+f.For, p.t.Config.Duration)
 	switch {
 	case f.Kind >= sim.Crash && f.Kind <= sim.RollBack:
-		p.rect("down", x1, p.place(over), y, barHeight, title("%s", faultText(f)))
-		p.inside(x1, p.place(over), y+15, "down")
+		if f.Kind == sim.Flush {
+			over = f.At
+		} else {
+			p.rect("down", x1, p.place(over), y, barHeight, title("%s", faultText(f)))
+			p.inside(x1, p.place(over), y+15, "down")
+		}
 		if f.Kind == sim.Crash || p.t.Config.Mutant == sim.ForgetsUnseen {
 			return
 		}

@@ -214,6 +214,7 @@ var faultTexts = [sim.FaultKinds]string{
 	sim.Crash:          "%[2]s down%[5]s, then back with everything",
 	sim.Restart:        "%[2]s down%[5]s, then back, perhaps without the last moments",
 	sim.Forget:         "%[2]s down%[5]s, then back empty",
+	sim.Flush:          "%[2]s emptied while running%.0[5]s",
 	sim.RollBack:       "%[2]s down%[5]s, then back as %[3]v before",
 	sim.ClockStep:      "the clock of %[2]s jumps by %[3]v%.0[5]s",
 	sim.ClockRate:      "the clock of %[2]s runs %[4]g %% fast%[5]s",
@@ -223,5 +224,6 @@ var faultTexts = [sim.FaultKinds]string{
 	sim.Drift:          "the clock of %[1]s runs %[4]g %% fast%[5]s",
 	sim.Doze:           "%[1]s asleep%[5]s, and its clock too",
 	sim.Lossy:          "%[4]g %% of messages between %[1]s and %[2]s lost, as many doubled%[5]s",
+	sim.Echo:           "requests from %[1]s to %[2]s delivered again %[3]v later%[5]s",
 	sim.Drop:           "somebody deletes the votes of k0 on %[2]s%.0[5]s",
 }

@@ -24,6 +24,15 @@ func kindName(k sim.FaultKind) string {
 	return strings.ReplaceAll(strings.ReplaceAll(k.String(), " of ", "-"), " ", "-")
 }
 
+// Kinds returns what a file calls the kinds of faults.
+func Kinds() []string {
+	var names []string
+	for k := range sim.FaultKind(sim.FaultKinds) {
+		names = append(names, kindName(k))
+	}
+	return names
+}
+
 func (f *File) faults(c *sim.Config) error {
 	if f.Swarm && len(f.Faults) > 0 {
 		return errors.New("with swarm, the seed draws the faults: leave one of them out")
@@ -40,15 +49,13 @@ func (f *File) faults(c *sim.Config) error {
 
 func (f *fault) read(c *sim.Config) (sim.Fault, error) {
 	out := sim.Fault{At: time.Duration(f.At), For: time.Duration(f.For), Clients: f.Clients}
-	var names []string
 	for k := range sim.FaultKind(sim.FaultKinds) {
-		names = append(names, kindName(k))
 		if kindName(k) == f.Kind {
 			out.Kind = k
 		}
 	}
 	if kindName(out.Kind) != f.Kind {
-		return out, fmt.Errorf("kind: %q is none of %s", f.Kind, strings.Join(names, ", "))
+		return out, fmt.Errorf("kind: %q is none of %s", f.Kind, strings.Join(Kinds(), ", "))
 	}
 	if out.At > c.Duration {
 		return out, fmt.Errorf("at: %v is after the end, %v", out.At, c.Duration)
@@ -81,7 +88,7 @@ func (f *fault) read(c *sim.Config) (sim.Fault, error) {
 // others, and nothing for most.
 func (f *fault) amount(out *sim.Fault) (err error) {
 	switch out.Kind {
-	case sim.Slow, sim.RollBack, sim.ClockStep:
+	case sim.Slow, sim.RollBack, sim.ClockStep, sim.Echo:
 		if out.Amount, err = time.ParseDuration(f.By); err != nil || out.Amount < 0 && out.Kind != sim.ClockStep {
 			return fmt.Errorf("by: %s needs a duration such as 500ms, not %q", f.Kind, f.By)
 		}

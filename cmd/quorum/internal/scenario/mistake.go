@@ -30,13 +30,20 @@ func (f *File) mistake(c *sim.Config) error {
 	if f.Mistake == "" {
 		return nil
 	}
-	var names []string
 	for _, m := range mistakes {
 		if m.name == f.Mistake {
 			c.Bugs, c.Mutant = m.bug, m.mutant
 			return nil
 		}
+	}
+	return fmt.Errorf("%q is none of %s", f.Mistake, strings.Join(Mistakes(), ", "))
+}
+
+// Mistakes returns the names of the rules that a file may leave out.
+func Mistakes() []string {
+	var names []string
+	for _, m := range mistakes {
 		names = append(names, m.name)
 	}
-	return fmt.Errorf("%q is none of %s", f.Mistake, strings.Join(names, ", "))
+	return names
 }
