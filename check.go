@@ -67,7 +67,7 @@ func (s settings) drift(ttl time.Duration) time.Duration {
 
 // check refuses settings that make no sense, alone or together.
 func (s settings) check(set *CombinedStore) error {
-	if !(s.driftRate >= 0 && s.driftRate < 1) || s.driftFixed < 0 {
+	if !(s.driftRate >= 0 && s.driftRate < 1) || s.driftFixed < 0 || s.driftFixed > longest {
 		return fmt.Errorf("%w: Drift(%v, %v): the rate must lie in [0, 1) and the fixed part not below 0; 0.01 is one per cent",
 			ErrInvalidOption, s.driftRate, s.driftFixed)
 	}
@@ -81,7 +81,7 @@ func (s settings) check(set *CombinedStore) error {
 		bad  bool
 		text string
 	}{
-		{s.renewEvery < 0 || s.renewEvery > s.ttl/2, fmt.Sprintf("RenewEvery %v must be at most half of TTL %v, or 0 for a third of it", s.renewEvery, s.ttl)},
+		{s.renewEvery < 0 || s.renewEvery > 0 && s.renewEvery < time.Millisecond || s.renewEvery > s.ttl/2, fmt.Sprintf("RenewEvery %v must be at least 1ms and at most half of TTL %v, or 0 for a third of it", s.renewEvery, s.ttl)},
 		{s.callLimit < 0 || s.callLimit > s.ttl, fmt.Sprintf("CallLimit %v must lie between 0 and TTL %v", s.callLimit, s.ttl)},
 		{s.releaseLimit <= 0, fmt.Sprintf("ReleaseLimit %v must be above 0", s.releaseLimit)},
 		{s.backoffMin < time.Millisecond || s.backoffMax < s.backoffMin,

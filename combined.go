@@ -106,9 +106,17 @@ func checkTwice(s Store, seen map[Store]bool) error {
 	return nil
 }
 
-// Name lists the strategy and the members' names.
+// Name lists the strategy and the members' names, alike whatever order they
+// were given in where that makes no difference.
 func (c *CombinedStore) Name() string {
-	return c.strategy.String() + names(c.members, core.Full(len(c.members)))
+	list := make([]string, len(c.members))
+	for i, m := range c.members {
+		list[i] = m.Name()
+	}
+	if c.rule.Counts() {
+		slices.Sort(list)
+	}
+	return c.strategy.String() + "{" + strings.Join(list, ", ") + "}"
 }
 
 // Members returns the stores, in the order given.
@@ -146,8 +154,8 @@ func (c *CombinedStore) leaves() []Store {
 	return out
 }
 
-// fingerprint stands for the set: members whatever their order, strategies and
-// MaxTTL.
+// fingerprint stands for the set: members, strategies and MaxTTL. The order of
+// members counts where the strategy tells them apart by it.
 func (c *CombinedStore) fingerprint(maxTTL time.Duration) Fingerprint {
 	sum := sha256.Sum256(fmt.Appendf(nil, "quorum set v1\n%s\nmax ttl %d", c.describe(), maxTTL))
 	return Fingerprint(binary.BigEndian.Uint64(sum[:]))
@@ -162,7 +170,9 @@ func (c *CombinedStore) describe() string {
 			parts = append(parts, fmt.Sprintf("%q", m.Name()))
 		}
 	}
-	slices.Sort(parts)
+	if c.rule.Counts() {
+		slices.Sort(parts)
+	}
 	return c.strategy.String() + "(" + strings.Join(parts, " ") + ")"
 }
 

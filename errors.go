@@ -112,7 +112,7 @@ func OutcomeOf(err error) Outcome {
 		return OutcomeGranted
 	}
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
-		if refused.Outcome == OutcomeGranted || refused.Outcome == OutcomeNotAsked {
+		if o := refused.Outcome; o == OutcomeGranted || o == OutcomeNotAsked || o > OutcomeTwin {
 			return OutcomeUnknown // an error is neither
 		}
 		return refused.Outcome

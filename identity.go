@@ -28,6 +28,9 @@ func newIdentities(n int) *identities {
 func (x *identities) meet(i int, server string) (of int) {
 	x.mu.RLock()
 	same, of := x.known[i] == server || server == "", x.twin[i]
+	if of >= 0 && server != "" && !shareServer(server, x.known[of]) {
+		same = false
+	}
 	x.mu.RUnlock()
 	if same {
 		return of

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/quorumlock/quorum/internal/core"
@@ -46,16 +45,17 @@ func (l *Locker) Inspect(ctx context.Context, key string) (*Status, error) {
 		return nil, &OpError{Op: "inspect", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
 	}
 	leaves := l.set.leaves()
-	s := &Status{Key: key, Stores: make([]StoreStatus, len(leaves))}
-	l.each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, i int, m Store) {
-		s.Stores[i].Name = m.Name()
+	states := each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, m Store) (State, error) {
 		who, ok := As[Inspector](m)
 		if !ok {
-			s.Stores[i].Err = fmt.Errorf("%w: store %q cannot be inspected", ErrUnsupported, m.Name())
-			return
+			return State{}, fmt.Errorf("%w: store %q cannot be inspected", ErrUnsupported, m.Name())
 		}
-		s.Stores[i].State, s.Stores[i].Err = who.Inspect(ctx, l.request(key))
+		return who.Inspect(ctx, l.request(key))
 	})
+	s := &Status{Key: key, Stores: make([]StoreStatus, len(leaves))}
+	for i, m := range leaves {
+		s.Stores[i] = StoreStatus{Name: m.Name(), State: states[i].value, Err: states[i].err}
+	}
 	next := 0
 	sight := look(l.set, s.Stores, &next)
 	switch {
@@ -67,21 +67,62 @@ func (l *Locker) Inspect(ctx context.Context, key string) (*Status, error) {
 	return s, nil
 }
 
-// each calls fn for every store at once, under one limit, and waits.
-func (l *Locker) each(
-	ctx context.Context, limit time.Duration, stores []Store, fn func(ctx context.Context, i int, m Store),
-) {
+// reply is what one store answered.
+type reply[T any] struct {
+	value T
+	err   error
+	took  time.Duration
+}
+
+// each puts a question to every store at once, and returns when all have
+// answered or the limit is over, whether or not a store heeds it. A panic of a
+// store is its answer.
+func each[T any](
+	ctx context.Context, limit time.Duration, stores []Store, ask func(context.Context, Store) (T, error),
+) []reply[T] {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var wait sync.WaitGroup
+	type numbered struct {
+		i int
+		reply[T]
+	}
+	answers := make(chan numbered, len(stores)) // nobody is kept who answers too late
 	for i, m := range stores {
-		wait.Add(1)
 		go func() {
-			defer wait.Done()
-			fn(ctx, i, m)
+			begin := time.Now()
+			r := reply[T]{err: fmt.Errorf("store %q panicked", m.Name())}
+			defer func() {
+				if p := recover(); p != nil {
+					r.err = fmt.Errorf("store %q panicked: %v", m.Name(), p)
+				}
+				r.took = time.Since(begin)
+				answers <- numbered{i, r}
+			}()
+			r.value, r.err = ask(ctx, m)
 		}()
 	}
-	wait.Wait()
+	out := make([]reply[T], len(stores))
+	for i := range out {
+		out[i].err = errPending
+	}
+	for range stores {
+		select {
+		case a := <-answers:
+			out[a.i] = a.reply
+		case <-ctx.Done():
+			// What came in the same instant counts.
+			for {
+				select {
+				case a := <-answers:
+					out[a.i] = a.reply
+					continue
+				default:
+				}
+				return out
+			}
+		}
+	}
+	return out
 }
 
 // request is one that reads: it belongs to no owner.
@@ -144,18 +185,21 @@ func lookAt(s StoreStatus) view {
 // strategy, and names two members that are one server.
 func (l *Locker) Check(ctx context.Context) error {
 	leaves := l.set.leaves()
+	answers := each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, m Store) (core.Answer, error) {
+		a, _, err := readStep(ctx, m, l.request(""))
+		return a, err
+	})
 	votes := make([]Vote, len(leaves))
 	servers := make([]string, len(leaves))
-	l.each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, i int, m Store) {
-		begin := time.Now()
-		a, _, err := readStep(ctx, m, l.request(""))
-		votes[i] = Vote{Store: m.Name(), Outcome: Outcome(a.Outcome), Err: err, Took: time.Since(begin)}
+	for i, m := range leaves {
+		a := answers[i].value
+		votes[i] = Vote{Store: m.Name(), Outcome: OutcomeOf(answers[i].err), Err: answers[i].err, Took: answers[i].took}
 		servers[i] = a.Server
 		if a.Step.Quarantine != "" {
 			refused := &RefusedError{Outcome: OutcomeQuarantined, Left: a.Left}
 			votes[i].Outcome, votes[i].Err = OutcomeQuarantined, refused
 		}
-	})
+	}
 	for i := range leaves {
 		for j := range i {
 			if servers[i] != "" && servers[i] == servers[j] {
@@ -204,20 +248,24 @@ func (l *Locker) Init(ctx context.Context, stores ...string) error {
 		wanted[name] = true
 	}
 	leaves := l.set.leaves()
-	errs := make([]error, len(leaves))
-	l.each(ctx, l.def.releaseLimit, leaves, func(ctx context.Context, i int, m Store) {
+	answers := each(ctx, l.def.releaseLimit, leaves, func(ctx context.Context, m Store) (struct{}, error) {
 		if len(stores) > 0 && !wanted[m.Name()] {
-			return
+			return struct{}{}, nil
 		}
-		errs[i] = l.initStore(ctx, m)
+		return struct{}{}, l.initStore(ctx, m)
 	})
+	var errs []error
+	known := map[string]bool{}
 	for i, m := range leaves {
-		delete(wanted, m.Name())
-		if errs[i] != nil {
-			errs[i] = fmt.Errorf("quorum: init of store %q: %w", m.Name(), errs[i])
+		known[m.Name()] = true
+		if answers[i].err != nil {
+			errs = append(errs, fmt.Errorf("quorum: init of store %q: %w", m.Name(), answers[i].err))
 		}
 	}
-	for name := range wanted {
+	for _, name := range stores {
+		if known[name] {
+			continue
+		}
 		errs = append(errs, fmt.Errorf("%w: Init of %q, which is none of the stores", ErrInvalidOption, name))
 	}
 	return errors.Join(errs...)

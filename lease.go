@@ -150,8 +150,14 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.d.mu.Unlock()
 	l.d.wake() // an end that has passed unnoticed comes first
 	l.end(ErrReleased)
-	l.locker.watch(l)
-	l.d.do(func(now clock.Instant) { l.m.Release(now) })
+	l.d.do(func(now clock.Instant) {
+		select {
+		case <-r.done:
+		default:
+			l.locker.watch(l)
+			l.m.Release(now)
+		}
+	})
 	<-r.done
 	return r.err
 }

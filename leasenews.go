@@ -38,7 +38,11 @@ func (l *Lease) settled(now clock.Instant) func() {
 			l.set.observe(e)
 		}
 		if quiet {
-			l.locker.forget(l)
+			l.d.mu.Lock()
+			if l.m.Quiet() {
+				l.locker.forget(l)
+			}
+			l.d.mu.Unlock()
 		}
 	}
 }

@@ -40,6 +40,9 @@ func New(s Store, options ...Option) (*Locker, error) {
 		return nil, fmt.Errorf("%w: New without a store", ErrInvalidOption)
 	}
 	set, ok := s.(*CombinedStore)
+	if ok && set == nil {
+		return nil, fmt.Errorf("%w: New with a nil *CombinedStore", ErrInvalidOption)
+	}
 	if !ok {
 		var err error
 		if set, err = Combine(Consensus(), s); err != nil {
@@ -102,10 +105,7 @@ func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, e
 	if err != nil {
 		return nil, err
 	}
-	lease.d.do(func(now clock.Instant) {
-		lease.started = now
-		lease.m.Start(now)
-	})
+	lease.d.do(func(now clock.Instant) { lease.m.Start(now) })
 	select {
 	case <-lease.decided:
 	case <-ctx.Done():
@@ -155,7 +155,7 @@ func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, err
 	}
 	lease := &Lease{
 		locker: l, key: key, set: s, m: core.NewLease(cfg),
-		decided: make(chan struct{}), waits: map[uint32]chan error{},
+		decided: make(chan struct{}), waits: map[uint32]chan error{}, started: s.clock.Now(),
 	}
 	lease.outer, _ = ctx.Value(leaseKey{}).(*Lease)
 	lease.until.Store(int64(-core.Never))
@@ -250,9 +250,13 @@ func (l *Locker) Close(ctx context.Context) error {
 	}
 	var errs []error
 	select {
-	case <-l.idle:
-	case <-ctx.Done():
-		errs = append(errs, ctx.Err())
+	case <-l.idle: // also when ctx has ended as well
+	default:
+		select {
+		case <-l.idle:
+		case <-ctx.Done():
+			errs = append(errs, ctx.Err())
+		}
 	}
 	l.keeper.close()
 	for _, lease := range leases {

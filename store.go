@@ -40,7 +40,8 @@ import (
 //
 // A store must honour the context it is given. One that does not is abandoned
 // at the call's limit, and no further call is made to it for that lease until
-// the old one has ended.
+// the old one has ended; a member of a member is called again, since composites
+// remember nothing between calls.
 //
 // [storetest]: https://pkg.go.dev/github.com/quorumlock/quorum/storetest
 type Store interface {
@@ -155,7 +156,12 @@ const (
 )
 
 // String names the outcome in lower case.
-func (o Outcome) String() string { return core.Outcome(o).String() }
+func (o Outcome) String() string {
+	if o > OutcomeTwin {
+		return fmt.Sprintf("outcome %d", uint8(o))
+	}
+	return core.Outcome(o).String()
+}
 
 // Previous says how the last holder of a name ended, as far as a store knows.
 type Previous uint8

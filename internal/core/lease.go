@@ -196,6 +196,9 @@ func (l *Lease) Next() clock.Instant {
 
 // Start begins the first attempt.
 func (l *Lease) Start(now clock.Instant) {
+	if l.stage != Waiting {
+		return
+	}
 	l.began = now
 	l.stillAt = now.Add(stillFirst)
 	if l.cfg.Wait >= 0 {

@@ -104,6 +104,8 @@ func (l *Lease) Extend(now clock.Instant, serial uint32, ttl time.Duration) {
 		} else {
 			l.wishes = append(l.wishes, wish{serial, ttl})
 		}
+	} else {
+		l.tell(Notice{Kind: NoticeExtended, Serial: serial})
 	}
 	l.settle(now)
 }

@@ -98,7 +98,13 @@ func (f *Refill) Wake(now clock.Instant) {
 	case RefillReading: // who has not answered by now is silent
 		f.heard = Full(f.cfg.Rule.N())
 		f.decide(now)
-	case RefillChecking, RefillRaising:
+	case RefillChecking:
+		if !f.inside {
+			f.end() // it is silent, and nobody said that it is in quarantine
+			return
+		}
+		f.rest(now, refillPause)
+	case RefillRaising:
 		f.rest(now, refillPause)
 	}
 }

@@ -94,3 +94,13 @@ func (r *Rule) Need() int {
 	}
 	return need
 }
+
+// Counts reports whether only the number of votes matters.
+func (r *Rule) Counts() bool {
+	for s := Set(0); s <= Full(r.n); s++ {
+		if r.Met(s) != r.Met(Full(s.Len())) {
+			return false
+		}
+	}
+	return true
+}
