@@ -88,6 +88,7 @@ func TestR85CommandPageIsComplete(t *testing.T) {
 		}
 		texts.WriteString(help(m[1]))
 	}
+	texts.WriteString(help())
 	compare := func(what, pattern string) {
 		t.Helper()
 		found := func(text string) []string {
