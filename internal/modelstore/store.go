@@ -175,6 +175,7 @@ func (x *exchange) apply(rec *model.Record, name *model.Name, now model.Time) {
 	if rec.Member != x.member {
 		x.answer = core.Answer{
 			Outcome: core.Mismatch,
+			Clean:   true, // whatever is here was left under the other name
 			Reason:  fmt.Sprintf("it is member %q of its set and was opened as %q", rec.Member, x.member),
 		}
 		return
