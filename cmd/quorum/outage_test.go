@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorumlock/quorum"
 )
@@ -124,5 +125,24 @@ func TestVersion(t *testing.T) {
 	r := run(t, "", "--version").expect(0)
 	if !strings.HasPrefix(r.stdout.String(), "quorum version ") || !strings.Contains(r.stdout.String(), " go1.") {
 		t.Errorf("got %q", r.stdout)
+	}
+}
+
+// A job that waits may wait in another place than its user thinks.
+func TestWaitInTheDefaultDirectoryIsTold(t *testing.T) {
+	for _, local := range []string{"", "/var/lib/quorum/locks"} {
+		stderr := &buffer{}
+		n := newNotices(stderr, local)
+		ctx, cancel := context.WithCancel(t.Context())
+		n.tell(ctx, nil)
+		for range 2 {
+			n.observe(quorum.Event{Kind: quorum.EventWaiting, Key: "key", Err: quorum.ErrNoQuorum})
+		}
+		eventually(t, 10*time.Second, "the wait is told", func() bool { return strings.Contains(stderr.String(), `waiting for "key"`) })
+		cancel()
+		n.done.Wait()
+		if n := strings.Count(stderr.String(), "about /var/lib/quorum/locks on this machine"); n > 1 || (n == 1) != (local != "") {
+			t.Errorf("in directory %q it says\n%s", local, stderr)
+		}
 	}
 }
