@@ -51,7 +51,7 @@ func checkDSN(text string) (string, error) {
 	case "file":
 		return checkDirectory(u)
 	}
-	return "", fmt.Errorf("there is no kind of store %q; quorum knows redis://, rediss:// (TLS) and file:", u.Scheme)
+	return "", fmt.Errorf("there is no kind of store %q; quorum knows redis://, rediss:// (TLS) and file:/directory", u.Scheme)
 }
 
 // checkDirectory refuses a path that depends on the working directory, and one

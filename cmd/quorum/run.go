@@ -19,10 +19,6 @@ import (
 	"github.com/quorumlock/quorum"
 )
 
-// closeLimit bounds what quorum does after its command: releasing, and rolling
-// back what an attempt left. It exceeds the library's own limit for these.
-const closeLimit = 6 * time.Second
-
 // runFlags are the settings of quorum run.
 type runFlags struct {
 	set

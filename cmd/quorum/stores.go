@@ -20,6 +20,10 @@ import (
 // storesVariable is the one environment variable that is read as a setting.
 const storesVariable = "QUORUM_STORES"
 
+// closeLimit bounds what quorum does after its command: releasing, and rolling
+// back what an attempt left. It exceeds the library's own limit for these.
+const closeLimit = 6 * time.Second
+
 // set is which stores to use, and what all their clients must agree on.
 type set struct {
 	stores []string
