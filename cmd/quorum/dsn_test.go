@@ -64,3 +64,21 @@ func TestR63PasswordsInArgumentsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// One member that leads elsewhere makes another set, and the members that both
+// sets have in common tell it.
+func TestSetsThatDifferInOneDatabaseOrPrefixMeetAsAMismatch(t *testing.T) {
+	nodes, _ := newRedisSet(t, 3)
+	var dsns []string
+	for _, n := range nodes {
+		n.RestartEmpty()
+		dsns = append(dsns, "redis://"+n.Addr)
+	}
+	set := strings.Join(dsns, " ")
+	run(t, set, "init", "--yes").expect(0)
+	run(t, set, "run", "--try", "key", "--", "true").expect(0)
+	run(t, set+"/0", "run", "--try", "key", "--", "true").expect(0)
+	for _, other := range []string{"/5", "?db=5", "?prefix=other"} {
+		run(t, set+other, "run", "--try", "key", "--", "true").expect(codeMismatch)
+	}
+}
