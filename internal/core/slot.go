@@ -187,7 +187,8 @@ func (q *Quorum) View(i int) VoteView {
 	if s.vote == granted {
 		v.Token = s.token
 	}
-	if s.vote == pending || s.busy && s.call.verb == Extend {
+	unreleased := q.phase == Releasing && s.mayHold() && !s.released
+	if s.vote == pending || s.busy && s.call.verb == Extend || unreleased {
 		v.Outcome, v.Pending = Unknown, true
 	}
 	return v
