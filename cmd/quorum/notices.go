@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/quorum"
@@ -18,8 +19,9 @@ type notices struct {
 	stderr  io.Writer
 	waiting chan quorum.Event
 	done    sync.WaitGroup
-	said    sync.Map // warnings that are said once, by their text
-	local   string   // the directory that is used because no store is named
+	said    sync.Map     // warnings that are said once, by their text
+	failing atomic.Int64 // when a failed renewal was told, as Unix nanoseconds; 0 is that they succeed
+	local   string       // the directory that is used because no store is named
 	failures
 }
 
@@ -35,7 +37,12 @@ func (n *notices) observe(e quorum.Event) {
 		case n.waiting <- e:
 		default: // the last one is still being told
 		}
+	case quorum.EventRenewed:
+		n.failing.Store(0)
 	case quorum.EventRenewFailed:
+		if n.recently(time.Now()) {
+			return
+		}
 		say(n.stderr, "%q could not be renewed, %v of validity left: %v", e.Key, e.Left.Round(time.Millisecond), e.Err)
 	case quorum.EventReleaseFail:
 		say(n.stderr, "%q could not be released on store %s, which frees it at the end of its TTL: %v", e.Key, e.Store, e.Err)
@@ -48,6 +55,19 @@ func (n *notices) observe(e quorum.Event) {
 			n.once("warning: store %s: %v", e.Store, e.Err)
 		}
 	}
+}
+
+// renewAgain is how often failing renewals are told.
+const renewAgain = 10 * time.Second
+
+// recently reports whether a failed renewal was told a moment ago, and if not
+// notes that one is told now.
+func (n *notices) recently(now time.Time) bool {
+	last := n.failing.Load()
+	if last != 0 && now.Sub(time.Unix(0, last)) < renewAgain {
+		return true
+	}
+	return !n.failing.CompareAndSwap(last, now.UnixNano())
 }
 
 func (n *notices) once(format string, args ...any) {

@@ -212,6 +212,9 @@ func (r *runFlags) hold(ctx context.Context, lease *quorum.Lease, path string, a
 	}
 	status, lost := s.run()
 	if lost != nil {
+		// The command is gone, so what still stands in some store may be given back.
+		// It says again that the lease was lost; what fails frees itself.
+		_ = lease.Release(ctx)
 		return &exitError{codeLost, fmt.Errorf("%q was lost while the command ran, and the command was ended (%s): %w",
 			lease.Key(), describe(status), lost)}
 	}
