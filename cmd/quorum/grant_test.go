@@ -21,7 +21,7 @@ import (
 // by default it is as often as 15 seconds allow.
 func TestF047R66SignalAroundTheGrantLeavesNothing(t *testing.T) {
 	rounds, limit := 500, time.Now().Add(15*time.Second)
-	if n, err := strconv.Atoi(os.Getenv("QUORUM_TEST_ROUNDS")); err == nil {
+	if n, err := strconv.Atoi(setting("QUORUM_TEST_ROUNDS")); err == nil {
 		rounds, limit = n, time.Now().Add(time.Hour)
 	}
 	_ = os.Unsetenv("QUORUM_TEST_ROUNDS") // quorum warns of what it does not read

@@ -26,7 +26,20 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
+// setting is a variable of the tests' own, read before testMain clears them.
+func setting(name string) string { return settings[name] }
+
+var settings = map[string]string{}
+
 func testMain(m *testing.M) int {
+	// The command warns of variables that it does not read, so those of the
+	// tests must not reach it.
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, "QUORUM_") {
+			settings[name] = value
+			_ = os.Unsetenv(name)
+		}
+	}
 	// A shell that started the tests in the background may have had SIGINT
 	// ignored, and quorum would go on ignoring it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP)
