@@ -16,7 +16,7 @@
 //	case errors.Is(err, quorum.ErrHeld): // somebody else is at it
 //	case err != nil:                     // outage, bad key, cancelled; never "maybe held"
 //	}
-//	defer lease.Release(ctx)
+//	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
 //	write(lease.Context(), lease.Token())
 //
 // [Locker.Do] does the last four steps at once. A lone store is a set of one,
