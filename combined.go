@@ -21,6 +21,7 @@ import (
 // of nodes. It keeps no vote of its own and does no I/O but what it is asked.
 type CombinedStore struct {
 	strategy Strategy
+	name     string
 	rule     *core.Rule
 	members  []Store
 	servers  *identities
@@ -48,9 +49,11 @@ func Combine(s Strategy, members ...Store) (*CombinedStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &CombinedStore{
+	c := &CombinedStore{
 		strategy: s, rule: rule, members: slices.Clone(members), servers: newIdentities(len(members)),
-	}, nil
+	}
+	c.name = c.list()
+	return c, nil
 }
 
 func checkMembers(members []Store) error {
@@ -108,7 +111,10 @@ func checkTwice(s Store, seen map[Store]bool) error {
 
 // Name lists the strategy and the members' names, alike whatever order they
 // were given in where that makes no difference.
-func (c *CombinedStore) Name() string {
+func (c *CombinedStore) Name() string { return c.name }
+
+// list makes the name, once: whoever stands above asks for it in every call.
+func (c *CombinedStore) list() string {
 	list := make([]string, len(c.members))
 	for i, m := range c.members {
 		list[i] = m.Name()

@@ -50,10 +50,12 @@ func (v *verb) run(ctx context.Context, r Request, event func(now clock.Instant)
 	}
 }
 
-// look reads the outcome under mu: calls may still be in flight.
-func (v *verb) look() []Vote {
+// look reads the outcome, and what else read does, under mu: calls may still be
+// in flight.
+func (v *verb) look(read func()) []Vote {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	read()
 	return v.votes(v.q.View)
 }
 
@@ -64,10 +66,10 @@ func (v *verb) acquire(ctx context.Context, q *core.Quorum, r Request) (Grant, e
 	if err != nil {
 		return Grant{}, err
 	}
-	votes := v.look()
-	v.mu.Lock()
-	phase, token, failure := q.Phase(), q.Token(), q.Failure()
-	v.mu.Unlock()
+	var phase core.Phase
+	var token int64
+	var failure core.Failure
+	votes := v.look(func() { phase, token, failure = q.Phase(), q.Token(), q.Failure() })
 	if phase == core.Held {
 		return v.grant(r, token, votes), nil
 	}
@@ -82,11 +84,11 @@ func (v *verb) extend(ctx context.Context, q *core.Quorum, r Request) (Grant, er
 	if err != nil {
 		return Grant{}, err
 	}
-	votes := v.look()
-	v.mu.Lock()
-	_, won := q.Extending()
-	lost := q.Phase() == core.Lost
-	v.mu.Unlock()
+	var won, lost bool
+	votes := v.look(func() {
+		_, won = q.Extending()
+		lost = q.Phase() == core.Lost
+	})
 	switch {
 	case won:
 		return v.grant(r, r.Floor, votes), nil
@@ -135,10 +137,8 @@ func (v *verb) release(ctx context.Context, q *core.Quorum, r Request) error {
 		return err
 	}
 	v.stop() // who called retries, at every member
-	v.mu.Lock()
-	answered, _, _ := q.Releases()
-	v.mu.Unlock()
-	votes := v.look()
+	var answered core.Set
+	votes := v.look(func() { answered, _, _ = q.Releases() })
 	if answered != core.Full(len(v.set.members)) {
 		return &noQuorumError{votes: votes, released: v.set.rule.Met(answered)}
 	}

@@ -11,14 +11,6 @@ import (
 	"github.com/quorumlock/quorum/internal/core"
 )
 
-// machine is what a driver drives: a core.Lease, core.Quorum or core.Refill.
-type machine interface {
-	Calls() []core.Call
-	Answer(now clock.Instant, store int, seq uint32, a core.Answer)
-	Wake(now clock.Instant)
-	Next() clock.Instant
-}
-
 // driver carries a machine's calls to stores and their answers back, and takes
 // no decision of the protocol: there is no if about grants here.
 //
@@ -33,13 +25,12 @@ type driver struct {
 	// runs after mu is free and before the calls leave.
 	settled func(now clock.Instant) func()
 	// met hears every answer, without mu.
-	met func(store int, took time.Duration, err error, nested []Vote)
+	met func(store int, err error, nested []Vote)
 
 	mu      sync.Mutex
-	m       machine
+	m       core.Machine
 	base    context.Context // carries values to the stores; it is never cancelled
 	timer   *time.Timer
-	flights int  // calls that have not ended
 	stopped bool // nothing leaves any more
 	// Of each store, what it answered last: to a release, and to anything else.
 	undone []error
@@ -48,7 +39,7 @@ type driver struct {
 	last   []core.Answer
 }
 
-func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m machine) *driver {
+func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m core.Machine) *driver {
 	n := len(set.members)
 	return &driver{
 		set: set, clock: c, m: m, base: context.WithoutCancel(ctx),
@@ -69,7 +60,6 @@ func (d *driver) do(event func(now clock.Instant)) {
 	if d.stopped {
 		calls = nil
 	}
-	d.flights += len(calls)
 	base := d.base
 	d.arm(now)
 	d.mu.Unlock()
@@ -114,7 +104,6 @@ func (d *driver) stop() {
 // answer back. A store that ignores its context is waited for by nobody but
 // this goroutine.
 func (d *driver) call(base context.Context, c core.Call) {
-	started := d.clock.Now()
 	ctx, cancel := context.WithTimeout(base, c.Req.Limit)
 	defer cancel()
 	a, nested, err := d.ask(ctx, d.set.members[c.Store], c.Req)
@@ -129,10 +118,9 @@ func (d *driver) call(base context.Context, c core.Call) {
 		}
 	}
 	if d.met != nil {
-		d.met(c.Store, d.clock.Now().Sub(started), err, nested)
+		d.met(c.Store, err, nested)
 	}
 	d.do(func(now clock.Instant) {
-		d.flights--
 		if c.Req.Verb == core.Release {
 			d.undone[c.Store] = err
 		} else {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/internal/core"
@@ -193,7 +192,7 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(context.Context, *L
 }
 
 // met hears what every store answered.
-func (l *Locker) met(store int, _ time.Duration, err error, nested []Vote) {
+func (l *Locker) met(store int, err error, nested []Vote) {
 	l.reports.store(l.def.clock.Now(), store, l.set.members[store], err)
 	l.keeper.met(l.set, store, err, nested)
 }

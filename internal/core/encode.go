@@ -50,7 +50,7 @@ func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: l.q.Append(b, now), now: now}
 	e.num(int64(l.stage), int64(l.rng), int64(l.calm), l.counter, l.q.counter, int64(l.last), int64(l.end), int64(l.reason), int64(l.misses), int64(len(l.notices)))
 	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.cfg.Once))
-	e.at(l.began, l.giveUp, l.retryAt, l.stillAt, l.endBy, l.heldAt, l.renewAt, l.maxAt, l.roundAt)
+	e.at(l.giveUp, l.retryAt, l.stillAt, l.endBy, l.renewAt, l.maxAt, l.roundAt)
 	for _, w := range append(slices.Clone(l.wishes), l.inProgress...) {
 		e.num(int64(w.ttl))
 	}

@@ -102,7 +102,6 @@ type Lease struct {
 	stage   Stage
 	notices []Notice
 
-	began   clock.Instant
 	giveUp  clock.Instant // end of Wait
 	retryAt clock.Instant
 	stillAt clock.Instant
@@ -113,7 +112,6 @@ type Lease struct {
 	end     End
 	endBy   clock.Instant
 
-	heldAt     clock.Instant
 	renewAt    clock.Instant
 	maxAt      clock.Instant
 	roundAt    clock.Instant
@@ -199,7 +197,6 @@ func (l *Lease) Start(now clock.Instant) {
 	if l.stage != Waiting {
 		return
 	}
-	l.began = now
 	l.stillAt = now.Add(stillFirst)
 	if l.cfg.Wait >= 0 {
 		l.giveUp = now.Add(l.cfg.Wait)
@@ -267,7 +264,7 @@ func (l *Lease) settle(now clock.Instant) {
 func (l *Lease) settleAttempt(now clock.Instant) {
 	switch l.q.Phase() {
 	case Held:
-		l.stage, l.heldAt = Holding, now
+		l.stage = Holding
 		l.renewAt = l.renewal(l.q.start)
 		if l.cfg.MaxHold > 0 {
 			l.maxAt = now.Add(l.cfg.MaxHold)

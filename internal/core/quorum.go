@@ -28,6 +28,18 @@ type Config struct {
 	Bugs         Bugs
 }
 
+// Machine is what a driver drives: a [Quorum], [Lease] or [Refill].
+type Machine interface {
+	// Calls returns what to send now, and forgets it.
+	Calls() []Call
+	// Answer takes the end of a call.
+	Answer(now clock.Instant, store int, seq uint32, a Answer)
+	// Wake takes the passing of time.
+	Wake(now clock.Instant)
+	// Next returns when Wake is due, or Never.
+	Next() clock.Instant
+}
+
 // Call is one request to send to one store.
 type Call struct {
 	Store int

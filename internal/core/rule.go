@@ -28,8 +28,10 @@ func (s Set) Len() int { return bits.OnesCount32(uint32(s)) }
 // made once, when stores are combined, so that a user's strategy is called
 // nowhere else: it can neither panic nor change its mind while a lock is held.
 type Rule struct {
-	n   int
-	met []uint64
+	n      int
+	met    []uint64
+	need   int
+	counts bool
 }
 
 // Tabulate asks met about every set of n members.
@@ -39,6 +41,13 @@ func Tabulate(n int, met func(Set) bool) *Rule {
 		if met(s) {
 			r.met[s/64] |= 1 << (s % 64)
 		}
+	}
+	r.need, r.counts = n+1, true
+	for s := Set(0); s <= Full(n); s++ {
+		if r.Met(s) {
+			r.need = min(r.need, s.Len())
+		}
+		r.counts = r.counts && r.Met(s) == r.Met(Full(s.Len()))
 	}
 	return r
 }
@@ -85,22 +94,7 @@ func (r *Rule) Shrinks() (small, large Set, ok bool) {
 
 // Need returns the size of the smallest satisfying set, and n+1 when there is
 // none.
-func (r *Rule) Need() int {
-	need := r.n + 1
-	for s := Set(0); s <= Full(r.n); s++ {
-		if r.Met(s) {
-			need = min(need, s.Len())
-		}
-	}
-	return need
-}
+func (r *Rule) Need() int { return r.need }
 
 // Counts reports whether only the number of votes matters.
-func (r *Rule) Counts() bool {
-	for s := Set(0); s <= Full(r.n); s++ {
-		if r.Met(s) != r.Met(Full(s.Len())) {
-			return false
-		}
-	}
-	return true
-}
+func (r *Rule) Counts() bool { return r.counts }

@@ -7,19 +7,11 @@ import (
 	"github.com/quorumlock/quorum/internal/core"
 )
 
-// machine is what a driver drives: a core.Lease or a core.Refill.
-type machine interface {
-	Calls() []core.Call
-	Answer(now clock.Instant, store int, seq uint32, a core.Answer)
-	Wake(now clock.Instant)
-	Next() clock.Instant
-}
-
 // driver carries a machine's calls to stores and their answers back, as the
 // production driver does, and takes no decision of the protocol.
 type driver struct {
 	c       *Client
-	m       machine
+	m       core.Machine
 	lease   *Lease // what it is for: one of the three
 	refill  *refill
 	verb    *verb
