@@ -51,6 +51,20 @@ type Inspector interface {
 	Inspect(ctx context.Context, r Request) (State, error)
 }
 
+// Membership is the ability to change which sets of stores a store serves,
+// while locks are held. Find it with [As].
+type Membership interface {
+	// Serves reads the fingerprints that the store serves, none before its
+	// first request. Only MaxTTL and Limit of r count: it answers whatever set
+	// asks.
+	Serves(ctx context.Context, r Request) ([]Fingerprint, error)
+	// Serve makes the store serve to instead of from, at most two each, in one
+	// atomic step. Where it serves neither from nor to, in any order, it
+	// changes nothing and is refused as a mismatch; where it serves to already
+	// it is done.
+	Serve(ctx context.Context, r Request, from, to []Fingerprint) error
+}
+
 // Adviser is the ability to say what about a store endangers locks, such as an
 // eviction policy or a network file system. Find it with [As].
 type Adviser interface {

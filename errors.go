@@ -53,6 +53,8 @@ type RefusedError struct {
 	Left    time.Duration // until the holder's vote or the quarantine ends; 0 when not known
 	Counter int64
 	Readers int
+	Ticket  int64 // where the store queues: this owner's, or one to queue with elsewhere
+	Rank    int   // of an entry of the queue: how many are before it
 	// Clean says that nothing of this owner is in the store. It must be false
 	// where anything may be, and where the client may send a request twice.
 	Clean  bool

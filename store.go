@@ -199,9 +199,15 @@ type Request struct {
 	Limit  time.Duration // for this one call, counted from when it is written
 	MaxTTL time.Duration // the longest TTL of any client of the set
 	Set    Fingerprint
-	Entomb bool   // Release: refuse requests of these attempts that arrive later
-	Label  string // who asks, for people: at most 256 bytes, no secret
-	Order  Order  // how a composite is to ask its members
+	Entomb bool     // Release: refuse requests of these attempts that arrive later
+	Label  string   // who asks, for people: at most 256 bytes, no secret
+	Order  Order    // how a composite is to ask its members
+	Wait   WaitKind // Acquire: what a refusal leaves in the store
+	// Ticket is the place in the queue, the same at all stores: the clock of
+	// the store that answered first, in microseconds since 1970. 0 asks for one.
+	Ticket int64
+	Keep   time.Duration // how long an entry of the queue lasts without another request
+	Claim  time.Duration // how long a turn of this owner lasts
 }
 
 // Grant is a vote as a store gave it. Fields may be added.
@@ -213,6 +219,7 @@ type Grant struct {
 	Previous Previous
 	Server   string // identity of the server, to notice one server under two names
 	Votes    []Vote // of a composite: what its members answered
+	Ticket   int64  // where the store queues: this owner's, or one to queue with elsewhere
 }
 
 // Limits is what a store can do. The zero value is a store in this process
@@ -224,6 +231,8 @@ type Limits struct {
 	Reach   Reach         // between whom it arbitrates
 	Domain  string        // what fails together with it; empty is itself alone
 	Shares  bool          // readers may hold a name together
+	Watches bool          // it is a [Watcher]
+	Queues  bool          // it keeps a queue for each name: [WaitTake] and [WaitQueue]
 	Forgets bool          // it may lose what it acknowledged; it must then be a [HighWater]
 	Doubles bool          // its client may send a request twice by itself
 	Observe time.Duration // how long a holder must be watched before it may be taken over; 0 is not at all

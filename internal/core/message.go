@@ -104,6 +104,10 @@ type Request struct {
 	MaxTTL time.Duration
 	Set    uint64 // fingerprint of members, strategy and MaxTTL
 	Raise  RaiseOrder
+	Wait   WaitKind      // Acquire: what a refusal leaves in the store
+	Ticket int64         // place in the queue, the same at all stores; 0 asks for one
+	Keep   time.Duration // how long an entry of the queue lasts without another request
+	Claim  time.Duration // how long a turn of this owner lasts
 }
 
 // RaiseOrder is the body of a Raise.
@@ -131,6 +135,8 @@ type Answer struct {
 	Server   string        // identity of the server
 	Reason   string        // for people, of a refusal that is neither contention nor loss
 	Step     StepReading
+	Ticket   int64 // where the store queues: this owner's, or one to queue with elsewhere
+	Rank     int   // of an entry of the queue: how many are before it
 }
 
 // StepReading is the body of an answer to ReadStep.
