@@ -21,11 +21,13 @@ const (
 	readStep
 	raise
 	inspect
+	serves
+	serve
 	verbs // how many there are
 )
 
 func (v verb) String() string {
-	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect"}[v]
+	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve"}[v]
 }
 
 //go:embed lua/record.lua
@@ -52,6 +54,12 @@ var raiseLua string
 //go:embed lua/inspect.lua
 var inspectLua string
 
+//go:embed lua/serves.lua
+var servesLua string
+
+//go:embed lua/serve.lua
+var serveLua string
+
 // bodies are the scripts without the literals that stand in front.
 var bodies = [verbs]string{
 	acquire:  recordLua + nameLua + acquireLua,
@@ -60,11 +68,13 @@ var bodies = [verbs]string{
 	readStep: recordLua + stepLua,
 	raise:    recordLua + raiseLua,
 	inspect:  recordLua + nameLua + inspectLua,
+	serves:   recordLua + servesLua,
+	serve:    recordLua + serveLua,
 }
 
 // spares says which scripts run in a full memory too: those that keep or free
 // what is there, and take next to nothing. An Acquire does not.
-var spares = [verbs]bool{extend: true, release: true, readStep: true, raise: true}
+var spares = [verbs]bool{extend: true, release: true, readStep: true, raise: true, serve: true}
 
 // family is what all clients with one set have in common.
 type family struct {
@@ -91,7 +101,7 @@ func write(f family, runID string, guard, shebang bool) *scripts {
 		switch {
 		case shebang && spares[v]:
 			first = "#!lua flags=allow-oom\n"
-		case shebang && v == inspect:
+		case shebang && (v == inspect || v == serves):
 			first = "#!lua flags=no-writes\n"
 		case shebang:
 			first = "#!lua\n"

@@ -35,11 +35,12 @@ type Store struct {
 
 // Each of them is found by quorum.As.
 var (
-	_ quorum.Store     = (*Store)(nil)
-	_ quorum.HighWater = (*Store)(nil)
-	_ quorum.Inspector = (*Store)(nil)
-	_ quorum.Adviser   = (*Store)(nil)
-	_ io.Closer        = (*Store)(nil)
+	_ quorum.Store      = (*Store)(nil)
+	_ quorum.HighWater  = (*Store)(nil)
+	_ quorum.Inspector  = (*Store)(nil)
+	_ quorum.Membership = (*Store)(nil)
+	_ quorum.Adviser    = (*Store)(nil)
+	_ io.Closer         = (*Store)(nil)
 )
 
 // New returns the store that client reaches, under the name that all clients

@@ -6,7 +6,7 @@ if stop then return stop end
 open_counter(got[3])
 local reply = {'state', known and number or 0, quarantine > 0 and 1 or 0}
 local function add(owner, mode, t, s, e, l)
-  if e > now then reply[#reply + 1] = {owner, mode, t, s, min(e - now, MAXTTL), l} end
+  if e > now then reply[#reply + 1] = {owner, mode, t, s, min(e - now, far - now), l} end
 end
 local text = got[2] or ''
 if sub(text, 1, 1) == 'r' then

@@ -13,7 +13,6 @@ local votes = 0      -- live votes
 local vote           -- 'w', 'r' or nil: the mode of the live votes
 local last = 'u'     -- how the holder before ended
 local id, attempt, token, ends, since, label -- a writer's vote
-local far = now + MAXTTL -- no end can lie further off, unless the clock went back
 
 local function write_vote(...)
   call('SET', KEYS[2], fmt('w %s %.0f %.0f %.0f %.0f %s %s', id, attempt, token, ends, since, last, label), ...)

@@ -12,7 +12,7 @@ if how ~= 'promoted' and (quarantine ~= meant or (meant > 0 and run ~= RUN)) the
   return refuse('not held', 'the quarantine that the raise is meant for is over')
 end
 if how == 'forgotten' or how == 'promoted' then
-  quarantine, changed = now + MAXTTL, true
+  quarantine, changed = far, true
   return done(1)
 elseif how == 'fresh' then
   quarantine, lost, changed = 0, 0, true
