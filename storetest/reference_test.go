@@ -22,6 +22,7 @@ type warp struct {
 	raise   func(at *reference, o *quorum.Raise)
 	raised  func(at *reference)
 	inspect func(s *quorum.State)
+	serve   func(at *reference, from, to *[]quorum.Fingerprint)
 	restart func(at *reference) // instead of the one that a sound store makes
 }
 
@@ -50,6 +51,13 @@ func (w *warp) Raise(ctx context.Context, r quorum.Request, o quorum.Raise) erro
 		w.raised(w.at)
 	}
 	return err
+}
+
+func (w *warp) Serve(ctx context.Context, r quorum.Request, from, to []quorum.Fingerprint) error {
+	if w.serve != nil {
+		w.serve(w.at, &from, &to)
+	}
+	return w.Store.Serve(ctx, r, from, to)
 }
 
 func (w *warp) Inspect(ctx context.Context, r quorum.Request) (quorum.State, error) {
@@ -188,6 +196,29 @@ var warps = []struct {
 				s.Holders[i].Owner = last.Hex()
 			}
 		}
+	}},
+	{"a move asks nobody what is served", "sets/change from another set is refused", func(w *warp) {
+		w.serve = func(at *reference, from, _ *[]quorum.Fingerprint) { *from = (*from)[:0:0]; at.rec.Serving = 0 }
+	}},
+	{"a move keeps what is left", "sets/one that is left is a mismatch", func(w *warp) {
+		w.serve = func(_ *reference, from, to *[]quorum.Fingerprint) {
+			if len(*to) == 1 {
+				*to = []quorum.Fingerprint{(*from)[0], (*to)[0]}
+			}
+		}
+	}},
+	{"a move is made once only", "sets/change that was made is done", func(w *warp) {
+		w.serve = func(at *reference, from, to *[]quorum.Fingerprint) {
+			if len(*to) == int(at.rec.Serving) && uint64((*to)[0]) == at.rec.Serves[0] {
+				*to = nil
+			}
+		}
+	}},
+	{"a move ends a quarantine", "sets/quarantine outlives the change", func(w *warp) {
+		w.serve = func(at *reference, _, _ *[]quorum.Fingerprint) { at.rec.Standing = model.Voting }
+	}},
+	{"a move forgets the votes", "sets/votes and tokens outlive the change", func(w *warp) {
+		w.serve = func(at *reference, _, _ *[]quorum.Fingerprint) { clear(at.names) }
 	}},
 	{"an extend lets a reader's time pass", "model/random requests while votes end", func(w *warp) {
 		w.extend = func(at *reference, r *quorum.Request) error {

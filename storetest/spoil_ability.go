@@ -17,6 +17,9 @@ func (s *Spoiled) Unwrap() quorum.Store {
 	if _, ok := quorum.As[quorum.HighWater](chain); ok {
 		chain = &highWater{link{s, chain}}
 	}
+	if _, ok := quorum.As[quorum.Membership](chain); ok {
+		chain = &membership{link{s, chain}}
+	}
 	return chain
 }
 
@@ -59,6 +62,29 @@ func (h *highWater) Raise(ctx context.Context, r quorum.Request, o quorum.Raise)
 			return struct{}{}, quorum.Undelivered(quorum.ErrUnsupported)
 		}
 		return struct{}{}, under.Raise(ctx, r, o)
+	})
+	return err
+}
+
+type membership struct{ link }
+
+func (m *membership) Serves(ctx context.Context, r quorum.Request) ([]quorum.Fingerprint, error) {
+	return through(ctx, m.Spoiled, VerbServes, r, func(ctx context.Context) ([]quorum.Fingerprint, error) {
+		under, ok := quorum.As[quorum.Membership](m.beneath())
+		if !ok {
+			return nil, quorum.Undelivered(quorum.ErrUnsupported)
+		}
+		return under.Serves(ctx, r)
+	})
+}
+
+func (m *membership) Serve(ctx context.Context, r quorum.Request, from, to []quorum.Fingerprint) error {
+	_, err := through(ctx, m.Spoiled, VerbServe, r, func(ctx context.Context) (struct{}, error) {
+		under, ok := quorum.As[quorum.Membership](m.beneath())
+		if !ok {
+			return struct{}{}, quorum.Undelivered(quorum.ErrUnsupported)
+		}
+		return struct{}{}, under.Serve(ctx, r, from, to)
 	})
 	return err
 }

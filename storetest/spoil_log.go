@@ -19,11 +19,13 @@ const (
 	VerbReadStep
 	VerbRaise
 	VerbInspect
+	VerbServes
+	VerbServe
 )
 
 // String names the verb in lower case.
 func (v Verb) String() string {
-	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect"}[v]
+	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve"}[v]
 }
 
 // Call is one call that a [Spoiled] met.

@@ -321,16 +321,22 @@ func TestR79NoAbilityIsAddedOrHidden(t *testing.T) {
 	if !ok {
 		t.Fatal("Inspector is hidden")
 	}
-	able.Set(storetest.On(storetest.Verbs(storetest.VerbReadStep, storetest.VerbRaise, storetest.VerbInspect), storetest.Fail(nil)))
+	m, ok := quorum.As[quorum.Membership](able)
+	if !ok {
+		t.Fatal("Membership is hidden")
+	}
+	able.Set(storetest.Always(storetest.Fail(nil)))
+	_, served := m.Serves(t.Context(), ask(someone(1)))
+	serve := m.Serve(t.Context(), ask(someone(1)), nil, []quorum.Fingerprint{1})
 	_, step := h.ReadStep(t.Context(), ask(someone(1)))
 	_, state := i.Inspect(t.Context(), ask(someone(1)))
-	for _, err := range []error{step, state, h.Raise(t.Context(), ask(someone(1)), quorum.Raise{})} {
+	for _, err := range []error{step, state, served, serve, h.Raise(t.Context(), ask(someone(1)), quorum.Raise{})} {
 		if err != storetest.ErrSpoiled {
 			t.Errorf("a spoiled ability answered %v, want ErrSpoiled", err)
 		}
 	}
-	if got := len(able.Log(nil)); got != 3 {
-		t.Errorf("%d calls are logged, want 3", got)
+	if got := len(able.Log(nil)); got != 5 {
+		t.Errorf("%d calls are logged, want 5", got)
 	}
 }
 

@@ -84,7 +84,7 @@ func checks() []check {
 	for _, group := range [][]check{
 		acquireChecks, attemptChecks, extendChecks, releaseChecks, tokenChecks, repairChecks,
 		sharedChecks, convertChecks, forceChecks, expiryChecks, keyChecks, requestChecks,
-		concurrentChecks, inspectChecks, quarantineChecks, forgetChecks, handleChecks, modelChecks,
+		concurrentChecks, inspectChecks, quarantineChecks, forgetChecks, setChecks, handleChecks, modelChecks,
 	} {
 		all = append(all, group...)
 	}

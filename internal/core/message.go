@@ -28,14 +28,17 @@ const (
 // Verb is what a store is asked to do.
 type Verb uint8
 
-// The verbs. The first three are the Store contract; the last two are the
-// HighWater ability, which carries a store out of quarantine.
+// The verbs. The first three are the Store contract, the next two the
+// HighWater ability, which carries a store out of quarantine, and the last two
+// the Membership ability, by which the set of stores changes.
 const (
 	Acquire Verb = iota
 	Extend
 	Release
 	ReadStep
 	Raise
+	ReadSets
+	Serve
 )
 
 // Kind refines Acquire. All kinds but New are refinements of the same
@@ -57,7 +60,7 @@ type Outcome uint8
 // refusal is unknown, and unknown is not no.
 const (
 	NotAsked    Outcome = iota
-	Granted             // Acquire, Extend, Release, Raise: done
+	Granted             // Acquire, Extend, Release, Raise, Serve: done
 	Contended           // another owner holds the name
 	NotHeld             // Extend, Release: this owner has no vote here
 	Ready               // a turn of the queue, not a vote
@@ -104,6 +107,7 @@ type Request struct {
 	MaxTTL time.Duration
 	Set    uint64 // fingerprint of members, strategy and MaxTTL
 	Raise  RaiseOrder
+	Serve  *ServeOrder   // of a Serve; a pointer, so that no other request is longer for it
 	Wait   WaitKind      // Acquire: what a refusal leaves in the store
 	Ticket int64         // place in the queue, the same at all stores; 0 asks for one
 	Keep   time.Duration // how long an entry of the queue lasts without another request
@@ -135,6 +139,7 @@ type Answer struct {
 	Server   string        // identity of the server
 	Reason   string        // for people, of a refusal that is neither contention nor loss
 	Step     StepReading
+	Sets     Sets  // of ReadSets: what the store serves
 	Ticket   int64 // where the store queues: this owner's, or one to queue with elsewhere
 	Rank     int   // of an entry of the queue: how many are before it
 }
@@ -173,7 +178,7 @@ var outcomeNames = [...]string{
 func (o Outcome) String() string { return outcomeNames[o] }
 
 func (v Verb) String() string {
-	return [...]string{"acquire", "extend", "release", "read step", "raise"}[v]
+	return [...]string{"acquire", "extend", "release", "read step", "raise", "read sets", "serve"}[v]
 }
 
 func (k Kind) String() string { return [...]string{"new", "repair", "convert", "force"}[k] }

@@ -6,9 +6,9 @@ type WaitKind uint8
 // The ways to wait.
 const (
 	WaitNone  WaitKind = iota // nothing; it passes nobody who is queued
-	WaitWatch             // a mark: the store tells its watchers when the name falls free
-	WaitTake              // an entry in the queue; granted when the name is free and the entry its head
-	WaitQueue             // an entry in the queue, and never a grant
+	WaitWatch                 // a mark: the store tells its watchers when the name falls free
+	WaitTake                  // an entry in the queue; granted when the name is free and the entry its head
+	WaitQueue                 // an entry in the queue, and never a grant
 )
 
 func (w WaitKind) String() string { return [...]string{"none", "watch", "take", "queue"}[w] }

@@ -7,15 +7,20 @@ import (
 )
 
 // Apply does what one request asks of a store, in place, and answers. It is
-// the whole table of the protocol. ReadStep and Raise need no name and take
-// nil.
+// the whole table of the protocol. What concerns the record alone ([OfRecord])
+// needs no name and takes nil.
 //
 // A request that is out of range is answered Undelivered with a reason: it is
 // a mistake of its sender and never contention, and nothing of it stays.
 func Apply(rec *Record, name *Name, req core.Request, now Time) core.Answer {
 	c := call{rec: rec, name: name, req: &req, now: now}
-	if req.Verb == core.Release {
+	switch req.Verb {
+	case core.Release:
 		return c.release()
+	case core.ReadSets:
+		return core.Answer{Outcome: core.Granted, Sets: rec.sets()}
+	case core.Serve:
+		return rec.serve(&req, now)
 	}
 	// The fingerprint comes first: the MaxTTL of a stranger must neither
 	// shorten a quarantine nor bring the end of a vote near.
@@ -42,6 +47,9 @@ func Apply(rec *Record, name *Name, req core.Request, now Time) core.Answer {
 	}
 	return c.acquire()
 }
+
+// OfRecord reports whether a verb concerns a store's record and no name.
+func OfRecord(v core.Verb) bool { return v >= core.ReadStep }
 
 // call is one request being carried out.
 type call struct {

@@ -92,7 +92,7 @@ func (c *call) mismatch() core.Answer {
 	return core.Answer{
 		Outcome: core.Mismatch,
 		Clean:   c.name != nil && c.name.vote(c.req.Owner.ID) == nil,
-		Reason:  fmt.Sprintf("it serves the set %016x and was asked for %016x", c.rec.Serves[0], c.req.Set),
+		Reason:  fmt.Sprintf("it serves %s and was asked for the set %016x", c.rec.sets(), c.req.Set),
 	}
 }
 

@@ -28,7 +28,7 @@ func NewStore(member, server, run string, now Time) *Store {
 // Apply does what req asks of the store.
 func (s *Store) Apply(req core.Request, now Time) core.Answer {
 	var name *Name
-	if req.Verb != core.ReadStep && req.Verb != core.Raise {
+	if !OfRecord(req.Verb) {
 		name = s.name(req.Key)
 	}
 	a := Apply(&s.Record, name, req, now)

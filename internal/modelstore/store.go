@@ -11,7 +11,8 @@ import (
 )
 
 // Store is a quorum.Store whose rules are the model's and whose memory is a
-// Backend. It is also a quorum.HighWater and a quorum.Inspector.
+// Backend. It is also a quorum.HighWater, a quorum.Membership and a
+// quorum.Inspector.
 type Store struct {
 	name    string
 	server  string
@@ -20,9 +21,10 @@ type Store struct {
 }
 
 var (
-	_ quorum.Store     = (*Store)(nil)
-	_ quorum.HighWater = (*Store)(nil)
-	_ quorum.Inspector = (*Store)(nil)
+	_ quorum.Store      = (*Store)(nil)
+	_ quorum.HighWater  = (*Store)(nil)
+	_ quorum.Inspector  = (*Store)(nil)
+	_ quorum.Membership = (*Store)(nil)
 )
 
 // New returns the store of a backend. server is its identity, to notice one
