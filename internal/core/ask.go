@@ -131,7 +131,7 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 	case a.Outcome == Unknown:
 		s.vote = unclear
 	default:
-		s.vote = refused
+		s.vote, s.forced = refused, a.Forced
 		q.counter = max(q.counter, a.Token)
 	}
 }
@@ -154,7 +154,7 @@ func (q *Quorum) win(now clock.Instant) {
 		q.fail(now, ByExpired)
 		return
 	}
-	q.phase, q.ttl = Held, ttl
+	q.phase, q.ttl, q.change.promoting = Held, ttl, false
 	for i := range q.slots {
 		s := &q.slots[i]
 		if q.cfg.Member {
@@ -163,7 +163,7 @@ func (q *Quorum) win(now clock.Instant) {
 		}
 		// Stores this attempt did not reach get a Repair, which takes no token of
 		// its own. An Acquire that still waits to leave becomes one.
-		if s.vote == notAsked || s.want == wantAcquire {
+		if s.sent < q.attempt {
 			s.vote, s.want = notAsked, wantRepair
 			q.pump(now, i)
 		}
@@ -173,6 +173,10 @@ func (q *Quorum) win(now clock.Instant) {
 // fail ends the attempt and rolls it back: every store that may remember us is
 // told, whatever the caller's context says (I6).
 func (q *Quorum) fail(now clock.Instant, why Failure) {
+	if q.change.promoting {
+		q.undo(now, why)
+		return
+	}
 	q.phase, q.failure = Failed, why
 	for i := range q.slots {
 		q.slots[i].want = wantNothing

@@ -19,6 +19,8 @@ const (
 	BugVoidCounts                         // an answer to an attempt that was rolled back counts
 	BugLateGrantKept                      // a late grant above the token is left in place
 	BugReviveLost                         // a late extension revives a lost lease
+	BugUndoByRelease                      // a promotion that failed gives back what it asked for
+	BugDemoteLate                         // a writer believes that it is alone until its demotion is confirmed
 )
 
 func (b Bugs) has(bug Bugs) bool { return b&bug != 0 }

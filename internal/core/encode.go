@@ -21,6 +21,7 @@ func (l *Lease) Clone() *Lease {
 	c.notices = slices.Clone(l.notices)
 	c.wishes = slices.Clone(l.wishes)
 	c.inProgress = slices.Clone(l.inProgress)
+	c.changes = slices.Clone(l.changes)
 	return &c
 }
 
@@ -37,7 +38,8 @@ func (f *Refill) Clone() *Refill {
 func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: b, now: now}
 	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.next), q.high, int64(q.ttl))
-	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl))
+	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl), int64(q.round.readers))
+	e.num(int64(q.cfg.Request.Mode), flag(q.change.promoting), int64(q.change.votes), q.change.token)
 	e.at(q.start, q.until, q.round.start)
 	for i := range q.slots {
 		e.slot(&q.slots[i])
@@ -53,6 +55,10 @@ func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e.at(l.giveUp, l.retryAt, l.stillAt, l.endBy, l.renewAt, l.maxAt, l.roundAt)
 	for _, w := range append(slices.Clone(l.wishes), l.inProgress...) {
 		e.num(int64(w.ttl))
+	}
+	e.num(int64(l.step))
+	for _, c := range l.changes {
+		e.num(int64(c.to), flag(c.told))
 	}
 	return e.b
 }
@@ -99,7 +105,7 @@ func (e *encoder) slot(s *slot) {
 	e.num(int64(s.extended), int64(s.repaired))
 	if s.busy {
 		c := &s.call
-		e.num(int64(c.verb), int64(c.kind), int64(c.attempt), int64(c.round), c.floor)
+		e.num(int64(c.verb), int64(c.kind), int64(c.attempt), int64(c.round), c.floor, flag(c.demotes))
 		e.at(c.limit)
 	}
 	if s.vote == pending {

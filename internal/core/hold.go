@@ -39,6 +39,9 @@ func (q *Quorum) extended(now clock.Instant, i int, c call, a Answer) {
 		return // I4
 	}
 	s.outcome = a.Outcome
+	if c.round == q.round.n && a.Outcome == Granted {
+		q.round.readers = max(q.round.readers, a.Readers)
+	}
 	unowned := a.Outcome == NotHeld && q.cfg.Bugs.has(BugWriteBackUnowned)
 	switch {
 	case a.Outcome == Granted && (a.Token == c.floor || q.cfg.Bugs.has(BugAnswerNotCompared)), unowned:
@@ -79,7 +82,7 @@ func (q *Quorum) settleRound(now clock.Instant) {
 			continue
 		}
 		votes = votes.With(i)
-		asked := s.want == wantExtend || s.busy && s.call.verb == Extend && s.call.round == n
+		asked := s.want == wantExtend || s.want == wantDemote || s.busy && s.call.verb != Release && s.call.round == n
 		switch {
 		case s.extended == n:
 			done = done.With(i)
@@ -126,13 +129,13 @@ func (q *Quorum) repair(now clock.Instant) {
 // Lose ends the lease without a word to the stores: its holder may still be
 // stopping, and only its own Release may free the name.
 func (q *Quorum) Lose() {
-	if q.phase == Held {
+	if q.phase == Held || q.change.promoting {
 		q.lose()
 	}
 }
 
 func (q *Quorum) lose() {
-	q.phase, q.round.active = Lost, false
+	q.phase, q.round.active, q.change.promoting = Lost, false, false
 	for i := range q.slots {
 		q.slots[i].want = wantNothing
 	}
@@ -140,7 +143,7 @@ func (q *Quorum) lose() {
 
 // Release gives the lease back, at every store that may remember it.
 func (q *Quorum) Release(now clock.Instant) {
-	q.phase, q.round.active = Releasing, false
+	q.phase, q.round.active, q.change.promoting = Releasing, false, false
 	for i := range q.slots {
 		q.slots[i].want = wantNothing
 		q.slots[i].answered, q.slots[i].failed = false, false

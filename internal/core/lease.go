@@ -71,6 +71,7 @@ const (
 	NoticeRenewed                // a round won
 	NoticeRenewFailed            // a round did not
 	NoticeExtended               // an explicit extension ended: Serial, OK; not OK is too few stores
+	NoticeChanged                // a change of mode ended: Serial, OK, Failure
 	NoticeExpiring
 	NoticeLost     // Reason
 	NoticeReleased // every store has answered or failed once: OK when a quorum answered
@@ -121,6 +122,8 @@ type Lease struct {
 	warned     bool
 	wishes     []wish // explicit extensions that wait for their round
 	inProgress []wish
+	changes    []modeChange // those that wait; the first may be under way
+	step       changeStep   // of the first
 	reason     Reason
 	returning  bool // a release was not yet told
 }
@@ -182,7 +185,7 @@ func (l *Lease) Next() clock.Instant {
 		at = min(at, l.endBy)
 	case Holding:
 		at = min(at, l.Until())
-		if !l.inRound {
+		if !l.inRound && !l.q.Promoting() {
 			at = min(at, l.renewAt)
 		}
 		if l.cfg.Expiring > 0 && !l.warned {

@@ -21,6 +21,10 @@ func (l *Lease) expire(now clock.Instant) {
 
 func (l *Lease) settleHold(now clock.Instant) {
 	l.settleExtension(now)
+	l.settleChange(now)
+	if l.stage != Holding {
+		return
+	}
 	if l.q.Phase() == Lost {
 		l.lose(l.q.lossReason())
 		return
@@ -29,7 +33,7 @@ func (l *Lease) settleHold(now clock.Instant) {
 		l.warned = true
 		l.tell(Notice{Kind: NoticeExpiring})
 	}
-	if l.inRound {
+	if l.inRound || l.q.Promoting() {
 		return
 	}
 	if len(l.wishes) > 0 {
@@ -39,14 +43,25 @@ func (l *Lease) settleHold(now clock.Instant) {
 			ttl = max(ttl, w.ttl)
 		}
 		l.extend(now, ttl)
+	} else if len(l.changes) > 0 && l.step == changeWaits {
+		l.beginChange(now)
 	} else if now >= l.renewAt {
 		l.extend(now, l.q.TTL())
 	}
 }
 
 func (l *Lease) extend(now clock.Instant, ttl time.Duration) {
+	if l.step == changeUndoing {
+		l.q.Demote(now, ttl) // no vote can be extended before all carry one attempt again
+	} else {
+		l.q.Extend(now, ttl)
+	}
+	l.followRound(now)
+}
+
+// followRound tells of the round that has just begun.
+func (l *Lease) followRound(now clock.Instant) {
 	l.inRound, l.wonSaid, l.roundAt = true, false, now
-	l.q.Extend(now, ttl)
 	l.settleExtension(now)
 }
 
@@ -68,10 +83,15 @@ func (l *Lease) settleExtension(now clock.Instant) {
 	l.inRound = false
 	if !won && l.q.Phase() == Held {
 		// Again after a backoff, at most half a renewal period later, so that at
-		// least two more attempts fit before the end.
-		if l.cfg.RenewEvery > 0 {
+		// least two more attempts fit before the end. A promotion is undone also
+		// where nothing is renewed.
+		every := l.cfg.RenewEvery
+		if every == 0 && l.step == changeUndoing {
+			every = l.q.TTL() / 3
+		}
+		if every > 0 {
 			l.misses++
-			l.renewAt = now.Add(min(l.pause(l.misses), l.cfg.RenewEvery/2))
+			l.renewAt = now.Add(min(l.pause(l.misses), every/2))
 		}
 		l.answerWishes(false)
 		l.tell(Notice{Kind: NoticeRenewFailed})
@@ -160,6 +180,7 @@ func (l *Lease) dropWishes() {
 	l.inProgress = append(l.inProgress, l.wishes...)
 	l.wishes = nil
 	l.answerWishes(false)
+	l.dropChanges()
 }
 
 // lossReason says who is to blame for votes that are gone.

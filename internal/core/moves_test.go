@@ -23,13 +23,15 @@ const (
 	lapses
 	cancels
 	releases
+	promotes
+	demotes
 	waits // for the next retry of a release
 	arrives
 )
 
 var deedNames = [...]string{
 	"begins", "is carried out", "hears", "times out (request lost)", "times out (answer lost)", "cannot reach",
-	"waits past its call limits", "extends", "reaches the end of its TTL", "cancels", "releases", "waits", "arrives late",
+	"waits past its call limits", "extends", "reaches the end of its TTL", "cancels", "releases", "promotes", "demotes", "waits", "arrives late",
 }
 
 // before is what a store loses just before it carries a request out. A vote
@@ -147,6 +149,7 @@ func (w *world) ownMoves(sc *scope, i int, yield func(move) bool) bool {
 	phase := c.q.Phase()
 	active, _ := c.q.Extending()
 	trouble := sc.troubled(i)
+	calm := phase == core.Held && !active && c.now < c.q.Until()
 	flying, slow := false, false
 	for s := range c.flights {
 		flying = flying || c.flights[s].req != nil
@@ -156,7 +159,9 @@ func (w *world) ownMoves(sc *scope, i int, yield func(move) bool) bool {
 	next := c.q.Next()
 	return may(phase == core.Failed && !c.given && c.q.Attempt() < sc.last(i), begins) &&
 		may(l.Slow > 0 && trouble && slow && !w.done(sc, i), outlivesLimit) &&
-		may(l.Extend > 0 && trouble && phase == core.Held && !active && c.now < c.q.Until(), extends) &&
+		may(l.Extend > 0 && trouble && calm, extends) &&
+		may(l.Promote > 0 && calm && c.q.Mode() == core.Shared, promotes) &&
+		may(l.Demote > 0 && calm && c.q.Mode() == core.Exclusive, demotes) &&
 		may(l.Lapse > 0, lapses) &&
 		may(l.Cancel > 0 && trouble && phase == core.Asking, cancels) &&
 		may(l.Return > 0 && phase == core.Held, releases) &&
@@ -172,7 +177,7 @@ func (w *world) done(sc *scope, i int) bool {
 	switch c.q.Phase() {
 	case core.Held:
 		active, _ := c.q.Extending()
-		return w.left.Extend == 0 && !active && sc.last(i) == 1
+		return w.left.Extend == 0 && w.left.Promote == 0 && w.left.Demote == 0 && !active && sc.last(i) == 1
 	case core.Failed:
 		return c.given || c.q.Attempt() >= sc.last(i)
 	}
@@ -283,7 +288,7 @@ func (w *world) play(sc *scope, m move) (*world, error) {
 		c.now = c.now.Add(tick)
 		c.stale = false
 		for j := range sc.modes {
-			c.stale = c.stale || w.clients[j].token > c.token && sc.modes[m.client] == core.Exclusive
+			c.stale = c.stale || w.clients[j].token > c.token && c.q.Mode() == core.Exclusive
 		}
 		if w.left.Drop < sc.left.Drop {
 			// A counter rests ten minutes beyond the lease over it. By then a holder
@@ -295,6 +300,15 @@ func (w *world) play(sc *scope, m move) (*world, error) {
 		w.left.Cancel--
 		c.given = true
 		return w, w.drive(sc, m.client, (*core.Quorum).Abandon)
+	case promotes:
+		w.left.Promote--
+		c.now = c.now.Add(tick)
+		w.knows(sc, m.client)
+		return w, w.drive(sc, m.client, (*core.Quorum).Promote)
+	case demotes:
+		w.left.Demote--
+		c.now = c.now.Add(tick)
+		return w, w.drive(sc, m.client, func(q *core.Quorum, now clock.Instant) { q.Demote(now, leaseTTL) })
 	case releases:
 		w.left.Return--
 		return w, w.drive(sc, m.client, (*core.Quorum).Release)
@@ -316,7 +330,7 @@ func (w *world) pass(sc *scope, m move) error {
 		c.now = c.now.Add(leaseTTL)
 	}
 	return w.drive(sc, m.client, func(q *core.Quorum, now clock.Instant) {
-		if q.Phase() == core.Held && now >= q.Until() {
+		if (q.Phase() == core.Held || q.Promoting()) && now >= q.Until() {
 			q.Lose()
 		}
 		q.Wake(now)
@@ -327,12 +341,7 @@ func (w *world) begin(sc *scope, i int) error {
 	c := &w.clients[i]
 	if !c.begun {
 		c.begun = true
-		for j := range sc.modes {
-			c.any = max(c.any, w.clients[j].token)
-			if sc.modes[j] == core.Exclusive {
-				c.writer = max(c.writer, w.clients[j].token)
-			}
-		}
+		w.knows(sc, i)
 	}
 	return w.drive(sc, i, (*core.Quorum).Begin)
 }

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/quorumlock/quorum/internal/core"
@@ -44,6 +45,22 @@ var mutants = []mutant{
 			n.Counter = min(n.Counter, r.Floor)
 		}
 	}, scope: scope{modes: two, left: budget{Extend: 1}, anytime: true}},
+	{name: "one owner for all changes of mode", bugs: core.BugOneOwner,
+		scope: scope{modes: readers, left: budget{Promote: 1}, overlap: true}},
+	{name: "a promotion that failed is undone by release", bugs: core.BugUndoByRelease,
+		scope: scope{modes: []core.Mode{core.Shared, core.Exclusive}, left: budget{Promote: 1, Unknown: 1}, overlap: true, release: true}},
+	{name: "alone until the demotion is confirmed", bugs: core.BugDemoteLate,
+		scope: scope{modes: []core.Mode{core.Exclusive, core.Shared}, left: budget{Demote: 1, Unknown: 1}, overlap: true}},
+	{name: "promotion beside other readers", spoil: func(n *model.Name, r *core.Request) {
+		if r.Kind == core.Convert && r.Mode == core.Exclusive {
+			n.Votes = slices.DeleteFunc(n.Votes, func(v model.Vote) bool { return v.Owner.ID != r.Owner.ID })
+		}
+	}, scope: scope{modes: readers, left: budget{Promote: 1}, overlap: true}},
+	{name: "demotion that forgets that a writer was here", spoil: func(n *model.Name, r *core.Request) {
+		if r.Kind == core.Convert && r.Mode == core.Shared {
+			n.Writer = false
+		}
+	}, scope: scope{modes: []core.Mode{core.Exclusive, core.Shared}, left: budget{Demote: 1}, anytime: true}},
 }
 
 // enough is more than any of these searches needs.

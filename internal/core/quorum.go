@@ -89,15 +89,17 @@ type Quorum struct {
 	until   clock.Instant // end of validity
 	ttl     time.Duration // last confirmed
 	round   round
+	change  change
 }
 
 // round is one extension of all votes. Rounds never overlap.
 type round struct {
-	n      uint32
-	active bool
-	won    bool
-	start  clock.Instant
-	ttl    time.Duration
+	n       uint32
+	active  bool
+	won     bool
+	start   clock.Instant
+	ttl     time.Duration
+	readers int // the most that an answer told
 }
 
 // NewQuorum returns a Quorum that has asked nothing yet.
@@ -198,7 +200,11 @@ func (q *Quorum) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 	}
 	switch c.verb {
 	case Acquire:
-		q.acquired(now, store, c, a)
+		if c.demotes {
+			q.demoted(now, store, c, a)
+		} else {
+			q.acquired(now, store, c, a)
+		}
 	case Extend:
 		q.extended(now, store, c, a)
 	case Release:
@@ -256,6 +262,11 @@ func (q *Quorum) pump(now clock.Instant, i int) {
 	case s.want == wantExtend:
 		s.want = wantNothing
 		q.send(now, i, Extend, New, q.attempt, q.high)
+	case s.want == wantDemote:
+		s.want = wantNothing
+		s.ask()
+		q.send(now, i, Acquire, Convert, q.attempt, q.high)
+		s.call.demotes = true
 	case s.want == wantRepair:
 		s.want = wantNothing
 		s.ask()
@@ -282,7 +293,7 @@ func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt ui
 	r := q.cfg.Request
 	r.Verb, r.Kind, r.Floor, r.Limit = verb, kind, floor, limit
 	r.Owner.Attempt = attempt
-	if q.round.active && verb == Extend {
+	if q.round.active && (verb == Extend || kind == Convert) {
 		r.TTL = q.round.ttl
 	} else if q.phase == Held {
 		r.TTL = q.ttl

@@ -24,6 +24,7 @@ const (
 	wantNothing want = iota
 	wantAcquire
 	wantExtend
+	wantDemote
 	wantRepair
 )
 
@@ -35,6 +36,7 @@ type call struct {
 	attempt uint32
 	round   uint32
 	floor   int64
+	demotes bool // a convert to shared, in a round
 	sent    clock.Instant
 	limit   clock.Instant
 }
@@ -86,7 +88,7 @@ func (s *slot) reset() {
 	s.overdue, s.patience = false, Never
 }
 
-// ask says that an Acquire or a Repair leaves, which may put something there.
+// ask says that an Acquire of any kind leaves, which may put something there.
 func (s *slot) ask() {
 	s.before = s.asked && !s.clean
 	s.asked, s.clean = true, false

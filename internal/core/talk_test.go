@@ -14,10 +14,11 @@ import (
 //
 //	lease [stores=3] [ttl=10s] [order=first|all] [renew=3s] ...   a new lease
 //	refill [stores=3]                                             store a is to leave quarantine
-//	start, release, disturb, shut, extend 30s, cancel [wait|closed]
+//	start, release, disturb, shut, extend 30s, cancel [wait|closed], promote, demote, desist
 //	pass 500ms                                                    time, waking the machine when it is due
 //	a granted 5                                                   the answer to the call in flight to store a
 //	a contended [clean] [by=label]                                likewise
+//	a granted 5 readers=2                                         likewise
 //	a step 5 [in=q1] [over|left=30s]                              likewise, to read step
 //	state                                                         how the lease stands
 type talk struct {
@@ -66,6 +67,14 @@ func (w *talk) command(words []string) error {
 		l.Extend(w.now, w.serial, d)
 	case "release":
 		l.Release(w.now)
+	case "promote":
+		w.serial++
+		l.Promote(w.now, w.serial)
+	case "demote":
+		w.serial++
+		l.Demote(w.now, w.serial)
+	case "desist":
+		l.Desist(w.now, w.serial)
 	case "disturb":
 		l.Disturb(w.now)
 	case "shut":
@@ -100,6 +109,8 @@ func (w *talk) begin(what string, words []string) error {
 			n, err = strconv.Atoi(value)
 		case name == "order":
 			c.Request.Order = map[string]core.Order{"first": core.FirstThenRest, "all": core.AllAtOnce}[value]
+		case name == "shared":
+			c.Request.Mode = core.Shared
 		case name == "once":
 			c.Once = true
 		case name == "failonoutage":
@@ -171,6 +182,8 @@ func (w *talk) answer(store int, words []string) error {
 			a.Clean = true
 		case name == "forced":
 			a.Forced = true
+		case name == "readers":
+			a.Readers, _ = strconv.Atoi(value)
 		case name == "by":
 			a.Label = value
 		case name == "in":
@@ -232,6 +245,8 @@ func describe(r *core.Request) string {
 		return text
 	case r.Kind == core.Repair:
 		text = fmt.Sprintf("repair attempt %d with token %d", r.Owner.Attempt, r.Floor)
+	case r.Kind == core.Convert:
+		text = fmt.Sprintf("convert to %v, attempt %d, floor %d", r.Mode, r.Owner.Attempt, r.Floor)
 	case r.Floor > 0:
 		text += fmt.Sprintf(", floor %d", r.Floor)
 	}
@@ -255,6 +270,11 @@ func (w *talk) notice(n core.Notice) string {
 		return "renewal failed"
 	case core.NoticeExtended:
 		return fmt.Sprintf("extension %d: %s", n.Serial, map[bool]string{true: "ok", false: "too few stores"}[n.OK])
+	case core.NoticeChanged:
+		if n.OK {
+			return fmt.Sprintf("CHANGED to %v, token %d, %v left", w.lease.Mode(), w.lease.Quorum().Token(), w.lease.Until().Sub(w.now))
+		}
+		return strings.TrimSpace("not changed: " + failure)
 	case core.NoticeExpiring:
 		return "expiring"
 	case core.NoticeLost:
@@ -273,5 +293,8 @@ func (w *talk) state() {
 		}
 	}
 	left := max(w.lease.Until(), w.now).Sub(w.now)
+	if w.lease.Mode() == core.Shared {
+		stage += " as a reader"
+	}
 	w.printf("%s, votes %s, %v left, at %v", stage, votes, left, time.Duration(w.now))
 }

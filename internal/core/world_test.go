@@ -37,6 +37,8 @@ type budget struct {
 	Lapse, // ends of a client's TTL by its own clock
 	Cancel,
 	Return, // holders that give back
+	Promote,
+	Demote, // not counting those that undo a promotion
 	Drop int // counters dropped, the step having passed them
 }
 
@@ -62,7 +64,8 @@ type client struct {
 	until   [nodes]clock.Instant // its vote may not run out there sooner
 	begun   bool
 	given   bool  // it gave up
-	token   int64 // of its complete acquisition
+	token   int64 // of its last complete acquisition
+	wrote   int64 // and of the last as a writer
 	writer  int64 // highest token of a writer's acquisition that was complete when its own began
 	any     int64 // the same, of a reader's or a writer's
 	stale   bool  // a higher token was held when the round under way began
@@ -166,14 +169,14 @@ func (c *client) rehash() {
 		b = binary.AppendVarint(b, int64(max(t.Sub(c.now), 0)))
 	}
 	b = append(b, bit(c.begun), bit(c.given), bit(c.stale))
-	for _, n := range []int64{c.token, c.writer, c.any} {
+	for _, n := range []int64{c.token, c.wrote, c.writer, c.any} {
 		b = binary.AppendVarint(b, n)
 	}
 	c.hash = maphash.Bytes(seed, b)
 }
 
 func appendRequest(b []byte, r *core.Request) []byte {
-	b = append(b, byte(r.Verb), byte(r.Kind), byte(r.Owner.Attempt), bit(r.Entomb))
+	b = append(b, byte(r.Verb), byte(r.Kind), byte(r.Owner.Attempt), bit(r.Entomb), byte(r.Mode))
 	return binary.AppendVarint(b, r.Floor)
 }
 
@@ -196,7 +199,7 @@ func (w *world) hash() uint64 {
 	}
 	mix(w.mail[0].hash + w.mail[1].hash)
 	l := w.left
-	for _, n := range []int{l.Unknown, l.Late, l.Double, l.Undelivered, l.Slow, l.Extend, l.Lapse, l.Cancel, l.Return, l.Drop} {
+	for _, n := range []int{l.Unknown, l.Late, l.Double, l.Undelivered, l.Slow, l.Extend, l.Lapse, l.Cancel, l.Return, l.Drop, l.Promote, l.Demote} {
 		mix(uint64(n))
 	}
 	return h
@@ -255,7 +258,7 @@ func (w *world) drive(sc *scope, i int, event func(q *core.Quorum, now clock.Ins
 	c := &w.clients[i]
 	q := c.q.Clone()
 	c.q = q
-	was := q.Phase()
+	was, promoting := q.Phase(), q.Promoting()
 	_, wonBefore := q.Extending()
 	event(q, c.now)
 	for _, call := range q.Calls() {
@@ -268,7 +271,8 @@ func (w *world) drive(sc *scope, i int, event func(q *core.Quorum, now clock.Ins
 		c.flights[call.Store] = flight{seq: call.Seq, sent: c.now, req: &call.Req}
 	}
 	defer c.rehash()
-	if was == core.Asking && q.Phase() == core.Held {
+	undone := promoting && q.Failure() != core.NoFailure
+	if was == core.Asking && q.Phase() == core.Held && !undone {
 		if err := w.acquired(sc, i); err != nil {
 			return err
 		}
@@ -284,25 +288,38 @@ func (w *world) acquired(sc *scope, i int) error {
 	c := &w.clients[i]
 	c.token = c.q.Token()
 	least := c.writer
-	if sc.modes[i] == core.Exclusive {
-		least = c.any
+	if c.q.Mode() == core.Exclusive {
+		least, c.wrote = c.any, c.token
 	}
 	if c.token <= least {
 		return fmt.Errorf("claim 1: %s acquired %d, and %d was complete when it began", letter(i), c.token, least)
 	}
 	for j := range sc.modes {
 		o := &w.clients[j]
-		if j == i || o.token == 0 || sc.modes[i] == core.Shared && sc.modes[j] == core.Shared {
+		if j == i || o.token == 0 {
 			continue
 		}
-		if o.token == c.token {
+		alone := c.q.Mode() == core.Exclusive
+		if o.token == c.token && (alone || o.wrote == c.token) {
 			return fmt.Errorf("claim 1: %s and %s both acquired %d", letter(i), letter(j), c.token)
 		}
-		if sc.overlap && o.q.Phase() == core.Held {
+		if sc.overlap && o.holds() && (alone || o.q.Mode() == core.Exclusive) {
 			return fmt.Errorf("claim 2: %s and %s both hold", letter(i), letter(j))
 		}
 	}
 	return nil
+}
+
+// holds reports whether a client believes that it holds; a promotion under way
+// leaves it a reader.
+func (c *client) holds() bool { return c.q.Phase() == core.Held || c.q.Promoting() }
+
+// knows sets what must lie below the token of an acquisition that begins.
+func (w *world) knows(sc *scope, i int) {
+	c := &w.clients[i]
+	for j := range sc.modes {
+		c.any, c.writer = max(c.any, w.clients[j].token), max(c.writer, w.clients[j].wrote)
+	}
 }
 
 func letter(client int) string { return string(rune('A' + client)) }
