@@ -152,11 +152,7 @@ func (l *Lease) Quorum() *Quorum { return l.q }
 func (l *Lease) Calls() []Call { return l.q.Calls() }
 
 // Notices returns what there is to tell, and forgets it.
-func (l *Lease) Notices() []Notice {
-	out := l.notices
-	l.notices = nil
-	return out
-}
+func (l *Lease) Notices() []Notice { return l.AppendNotices(nil) }
 
 // Until returns the end of validity while holding, and an instant long past
 // otherwise (I7).

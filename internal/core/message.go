@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
 	"time"
 )
@@ -8,6 +10,14 @@ import (
 // ID is the random part of an owner: 128 bits, drawn once for each call of
 // Acquire and the same at every store.
 type ID [16]byte
+
+// Compare orders IDs byte by byte.
+func (id ID) Compare(other ID) int {
+	if c := cmp.Compare(binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(other[:8])); c != 0 {
+		return c
+	}
+	return cmp.Compare(binary.BigEndian.Uint64(id[8:]), binary.BigEndian.Uint64(other[8:]))
+}
 
 // Owner names one attempt of one Acquire. A younger attempt of an ID replaces
 // an older one in a store, and an older one is refused.

@@ -129,11 +129,7 @@ func (q *Quorum) TTL() time.Duration { return q.ttl }
 func (q *Quorum) Extending() (active, won bool) { return q.round.active, q.round.won }
 
 // Calls returns what to send now, and forgets it.
-func (q *Quorum) Calls() []Call {
-	out := q.out
-	q.out = nil
-	return out
-}
+func (q *Quorum) Calls() []Call { return q.AppendCalls(nil) }
 
 // Next returns when Wake is due, or Never.
 func (q *Quorum) Next() clock.Instant {

@@ -71,11 +71,7 @@ func (f *Refill) Stuck() bool { return f.stuck }
 func (f *Refill) Quarantined() bool { return f.inside }
 
 // Calls returns what to send now, and forgets it.
-func (f *Refill) Calls() []Call {
-	out := f.out
-	f.out = nil
-	return out
-}
+func (f *Refill) Calls() []Call { return f.AppendCalls(nil) }
 
 // Next returns when Wake is due, or Never.
 func (f *Refill) Next() clock.Instant { return f.wakeAt }

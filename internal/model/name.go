@@ -7,9 +7,9 @@ import (
 	"github.com/quorumlock/quorum/internal/core"
 )
 
-func byVoter(v Vote, id core.ID) int    { return slices.Compare(v.Owner.ID[:], id[:]) }
-func byTomb(t Tomb, id core.ID) int     { return slices.Compare(t.ID[:], id[:]) }
-func byForced(f Forced, id core.ID) int { return slices.Compare(f.ID[:], id[:]) }
+func byVoter(v Vote, id core.ID) int    { return v.Owner.ID.Compare(id) }
+func byTomb(t Tomb, id core.ID) int     { return t.ID.Compare(id) }
+func byForced(f Forced, id core.ID) int { return f.ID.Compare(id) }
 
 // vote returns the vote of any attempt of id, or nil.
 func (n *Name) vote(id core.ID) *Vote {

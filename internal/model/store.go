@@ -45,6 +45,15 @@ func (s *Store) Peek(key string) Name {
 	return Name{}
 }
 
+// Look is Peek without the copy: what it returns must not be changed, and is
+// good until the next request. It is nil where the store keeps nothing.
+func (s *Store) Look(key string) *Name {
+	if i, ok := s.find(key); ok {
+		return &s.names[i].name
+	}
+	return nil
+}
+
 // Names returns how many names the store keeps.
 func (s *Store) Names() int { return len(s.names) }
 

@@ -209,11 +209,8 @@ func (w *World) checkLeft(l *Lease) {
 		if node.lost >= l.began || l.orphans.Has(i) {
 			continue // it went back to before the release; or it is a matter of one TTL
 		}
-		kept := node.store.Peek(w.keys[l.key].text)
-		for _, v := range kept.Votes {
-			if l.owns(&v) && v.Until > node.time(w.now) {
-				w.violate(LeftBehind, l.key, "lease %d is done, and has a vote in store %s", l.serial, StoreName(i))
-			}
+		if v := l.vote(node); v != nil && v.Until > node.time(w.now) {
+			w.violate(LeftBehind, l.key, "lease %d is done, and has a vote in store %s", l.serial, StoreName(i))
 		}
 	}
 }
@@ -226,21 +223,30 @@ func (w *World) checkStray(l *Lease) {
 	}
 	l.above &^= l.m.Quorum().Leftovers()
 	for i := range w.nodes {
-		if w.nodes[i].lost >= l.began || !l.above.Has(i) {
+		node := &w.nodes[i]
+		if node.lost >= l.began || !l.above.Has(i) {
 			continue
 		}
-		kept := w.nodes[i].store.Peek(w.keys[l.key].text)
-		for _, v := range kept.Votes {
-			if l.owns(&v) && v.Token > l.token && v.Until > w.nodes[i].time(w.now) {
-				w.violate(Stray, l.key, "lease %d has token %s, and a vote with %s in store %s",
-					l.serial, Token(l.token), Token(v.Token), StoreName(i))
-			}
+		if v := l.vote(node); v != nil && v.Token > l.token && v.Until > node.time(w.now) {
+			w.violate(Stray, l.key, "lease %d has token %s, and a vote with %s in store %s",
+				l.serial, Token(l.token), Token(v.Token), StoreName(i))
 		}
 	}
 }
 
-// owns reports whether a vote is of any attempt of the lease.
-func (l *Lease) owns(v *model.Vote) bool { return v.Owner.ID == l.id }
+// vote returns the vote of any attempt of the lease that a store keeps, or nil.
+func (l *Lease) vote(n *node) *model.Vote {
+	kept := n.store.Look(l.c.w.keys[l.key].text)
+	if kept == nil {
+		return nil
+	}
+	for i := range kept.Votes {
+		if v := &kept.Votes[i]; v.Owner.ID == l.id {
+			return v
+		}
+	}
+	return nil
+}
 
 // granted looks at a vote that a store gave for a lease: one that is done must
 // not come to life by a late request. A tombstone lasts MaxTTL; what was on its

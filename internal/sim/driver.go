@@ -11,7 +11,7 @@ import (
 // production driver does, and takes no decision of the protocol.
 type driver struct {
 	c       *Client
-	m       core.Machine
+	m       machine
 	lease   *Lease // what it is for: one of the three
 	refill  *refill
 	verb    *verb
@@ -20,6 +20,12 @@ type driver struct {
 	timer   time.Duration // true time of the wake-up that is on its way
 	soonest time.Duration // and of the next
 	dead    bool          // the process died
+}
+
+// machine is one that says what to send without a slice of its own for it.
+type machine interface {
+	core.Machine
+	AppendCalls([]core.Call) []core.Call
 }
 
 // flight is a call that has not ended. It ends with its answer, or unanswered
@@ -141,9 +147,15 @@ func (d *driver) settle() {
 		d.refill.settled()
 	}
 	now := d.c.Now()
-	for _, call := range d.m.Calls() {
+	// Calls of composites begin rounds of their own, which settle in here: what
+	// they send goes behind what is being sent.
+	first := len(w.calls)
+	w.calls = d.m.AppendCalls(w.calls)
+	last := len(w.calls)
+	for i := first; i < last; i++ {
+		call := &w.calls[i]
 		if d.lease != nil {
-			d.lease.sends(now, &call)
+			d.lease.sends(now, call)
 		} else if d.refill != nil && d.c.closed {
 			w.violate(AfterEnd, -1, "client %d looks after store %s although its locker is closed", d.c.id, StoreName(call.Store))
 		}
@@ -152,7 +164,7 @@ func (d *driver) settle() {
 		case d.verb != nil && d.verb.stopped:
 			continue
 		case d.lease != nil && w.zone != nil:
-			f.inner = w.enter(d, &call)
+			f.inner = w.enter(d, call)
 		default:
 			f.msg = w.post(d, call)
 		}
@@ -161,6 +173,7 @@ func (d *driver) settle() {
 			f.inner.begin()
 		}
 	}
+	w.calls = w.calls[:first]
 	d.arm()
 	if d.lease != nil {
 		d.lease.rest()

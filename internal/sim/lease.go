@@ -95,7 +95,7 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	cfg.Request.Owner.ID = l.id
 	l.m = core.NewLease(cfg)
 	l.believe = -core.Never
-	l.driver = driver{c: c, m: l.m, lease: l, timer: never}
+	l.driver = driver{c: c, m: l.m, lease: l, timer: never, flights: make([]flight, 0, w.cfg.members())}
 	c.leases = append(c.leases, l)
 	w.emit(Event{What: Asks, Client: c.id, Store: -1, Lease: l.serial, Key: l.key, Mode: l.mode})
 	c.sweep()
@@ -162,13 +162,17 @@ func (l *Lease) Extend(serial uint32, ttl time.Duration) {
 func (l *Lease) settled() {
 	w := l.c.w
 	l.believing() // what is told is told of a lease that stands
-	for _, n := range l.m.Notices() {
+	w.notices = l.m.AppendNotices(w.notices[:0])
+	for _, n := range w.notices {
 		w.noticed(l, n)
 		if l.heard != nil && n.Kind != core.NoticeRenewed && n.Kind != core.NoticeAttempt {
-			l.c.After(0, func() { l.heard(l, n) })
+			l.pass(n)
 		}
 	}
 }
+
+// pass tells the program, as an event of its own.
+func (l *Lease) pass(n core.Notice) { l.c.After(0, func() { l.heard(l, n) }) }
 
 // rest takes a lease that will send nothing more off the client's list.
 func (l *Lease) rest() {

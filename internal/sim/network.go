@@ -24,14 +24,14 @@ const (
 )
 
 // post sends a request, or loses it.
-func (w *World) post(d *driver, c core.Call) uint64 {
-	c.Store += d.base
+func (w *World) post(d *driver, c *core.Call) uint64 {
+	store := d.base + c.Store
 	w.sent++
 	w.report.Messages++
 	number := w.sent
-	w.emit(Event{What: Sent, Client: d.c.id, Store: c.Store, Lease: d.serial(), Msg: number, Key: d.key(),
+	w.emit(Event{What: Sent, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
 		Verb: c.Req.Verb, Kind: c.Req.Kind, Attempt: c.Req.Owner.Attempt, Floor: c.Req.Floor})
-	p := w.pair(d.c.id, c.Store)
+	p := w.pair(d.c.id, store)
 	noise := w.noise.Double + w.lossy[p]
 	echo := w.echo[p]
 	doubled := w.chance(OfNetwork, noise) || echo > 0
@@ -40,11 +40,11 @@ func (w *World) post(d *driver, c core.Call) uint64 {
 			break
 		}
 		if w.chance(OfNetwork, w.noise.Loss+w.lossy[p]) {
-			w.emit(Event{What: Lost, Client: d.c.id, Store: c.Store, Msg: number})
+			w.emit(Event{What: Lost, Client: d.c.id, Store: store, Msg: number})
 			continue
 		}
 		m := w.message()
-		w.messages[m] = message{d: d, store: c.Store, seq: c.Seq, number: number, sent: w.now, req: c.Req, doubled: doubled}
+		w.messages[m] = message{d: d, store: store, seq: c.Seq, number: number, sent: w.now, req: c.Req, doubled: doubled}
 		at := max(w.now, w.clogged[p]) + w.latency()
 		if i == 1 {
 			at += echo

@@ -32,8 +32,8 @@ type event struct {
 	fn    func()
 }
 
-// queue is a binary heap of times; the events themselves lie still beside it,
-// so that the heap has no pointer and moves cheaply.
+// queue is a heap of times, four below each; the events themselves lie still
+// beside it, so that the heap has no pointer and moves cheaply.
 type queue struct {
 	heap []due
 	slab []event
@@ -66,7 +66,7 @@ func (q *queue) push(e *event, key uint64) {
 	q.heap = append(q.heap, d)
 	i := len(q.heap) - 1
 	for i > 0 {
-		up := (i - 1) / 2
+		up := (i - 1) / 4
 		if !d.before(&q.heap[up]) {
 			break
 		}
@@ -83,12 +83,15 @@ func (q *queue) pop() event {
 	q.heap = q.heap[:n]
 	i := 0
 	for {
-		down := 2*i + 1
-		if down >= n {
+		first := 4*i + 1
+		if first >= n {
 			break
 		}
-		if down+1 < n && q.heap[down+1].before(&q.heap[down]) {
-			down++
+		down := first
+		for j := first + 1; j < min(first+4, n); j++ {
+			if q.heap[j].before(&q.heap[down]) {
+				down = j
+			}
 		}
 		if !q.heap[down].before(&last) {
 			break

@@ -24,7 +24,9 @@ type World struct {
 	clients   []*Client
 	keys      []*name
 	messages  []message
-	free      []int32 // messages to use again
+	free      []int32       // messages to use again
+	calls     []core.Call   // being sent, and nothing between two events
+	notices   []core.Notice // being told
 	sent      uint64
 	leases    int
 	blocked   [2][]uint8 // asking, replying: by client and store, how many partitions stand between them

@@ -1,0 +1,28 @@
+package core
+
+// What a machine has to say, into a slice of the caller's: a driver that is
+// done with one event before the next needs one slice for all of them.
+
+// AppendCalls is Calls into a slice of the caller's.
+func (q *Quorum) AppendCalls(calls []Call) []Call {
+	calls = append(calls, q.out...)
+	q.out = q.out[:0]
+	return calls
+}
+
+// AppendCalls is Calls into a slice of the caller's.
+func (l *Lease) AppendCalls(calls []Call) []Call { return l.q.AppendCalls(calls) }
+
+// AppendNotices is Notices into a slice of the caller's.
+func (l *Lease) AppendNotices(notices []Notice) []Notice {
+	notices = append(notices, l.notices...)
+	l.notices = l.notices[:0]
+	return notices
+}
+
+// AppendCalls is Calls into a slice of the caller's.
+func (f *Refill) AppendCalls(calls []Call) []Call {
+	calls = append(calls, f.out...)
+	f.out = f.out[:0]
+	return calls
+}
