@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -26,6 +27,15 @@ var modelChecks = []check{
 	}},
 }
 
+var queueModelChecks = []check{
+	{"model/random requests of waiters", "some order of requests is answered otherwise than the protocol says", func(c *call) {
+		c.needQueues()
+		w := newTwins(c, c.store.Limits().Shares, false)
+		w.waits = true
+		w.run(600)
+	}},
+}
+
 // twins put the same random requests to a store and to the model of one.
 type twins struct {
 	*call
@@ -42,6 +52,7 @@ type twins struct {
 	log    []string
 	shares bool
 	ends   bool // votes end, and time passes
+	waits  bool // requests stand in line
 }
 
 func newTwins(c *call, shares, ends bool) *twins {
@@ -122,8 +133,11 @@ func (w *twins) one() {
 			r.TTL -= time.Duration(1+w.rand.IntN(2)) * 10 * time.Second
 		}
 	}
-	w.note("%s of%s by owner %d/%d, %s, %s, floor %d, TTL %v, entomb %v",
-		verb, strings.TrimPrefix(r.Key, w.key), who, r.Owner.Attempt, r.Kind, r.Mode, r.Floor, r.TTL, r.Entomb)
+	if w.waits && verb == "Acquire" && r.Kind == quorum.KindNew {
+		w.inLine([...]quorum.WaitKind{quorum.WaitNone, quorum.WaitTake, quorum.WaitQueue}[w.rand.IntN(3)], int64(1+w.rand.IntN(6)))(&r)
+	}
+	w.note("%s of%s by owner %d/%d, %s, %s, floor %d, TTL %v, entomb %v, wait %s, ticket %d",
+		verb, strings.TrimPrefix(r.Key, w.key), who, r.Owner.Attempt, r.Kind, r.Mode, r.Floor, r.TTL, r.Entomb, r.Wait, r.Ticket)
 	its := w.ask(w.model, verb, r)
 	if r.Floor != 0 {
 		r.Floor += w.offset[r.Key]
@@ -193,6 +207,9 @@ func (w *twins) compare(r quorum.Request, mine, its answer) {
 	if got != want {
 		w.differ("the store answered %s (%v), the model %s (%v)", got, mine.err, want, its.err)
 	}
+	if r.Wait == quorum.WaitTake || r.Wait == quorum.WaitQueue {
+		w.comparePlaces(mine.err, its.err)
+	}
 	if want != quorum.OutcomeGranted || its.grant.Token == 0 {
 		return
 	}
@@ -206,6 +223,14 @@ func (w *twins) compare(r quorum.Request, mine, its answer) {
 	if w.shares && (mine.grant.Mode != its.grant.Mode || mine.grant.Readers != its.grant.Readers) {
 		w.differ("the store gave %s with %d readers, the model %s with %d",
 			mine.grant.Mode, mine.grant.Readers, its.grant.Mode, its.grant.Readers)
+	}
+}
+
+// comparePlaces compares where a waiter stands.
+func (w *twins) comparePlaces(mine, its error) {
+	var got, want *quorum.RefusedError
+	if errors.As(mine, &got) && errors.As(its, &want) && (got.Ticket != want.Ticket || got.Rank != want.Rank) {
+		w.differ("the store says ticket %d, rank %d, the model %d and %d", got.Ticket, got.Rank, want.Ticket, want.Rank)
 	}
 }
 

@@ -23,7 +23,7 @@ type reference struct {
 func newReference(now time.Time) (*reference, quorum.Store) {
 	r := &reference{now: model.Time(now.UnixMicro()), names: map[string]*model.Name{}}
 	r.rec = model.NewRecord("reference", "run", r.now)
-	return r, modelstore.New("reference", quorum.Limits{Shares: true}, "reference", r)
+	return r, modelstore.New("reference", quorum.Limits{Shares: true, Queues: true}, "reference", r)
 }
 
 func (r *reference) advance(d time.Duration) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/core"
 	"github.com/quorumlock/quorum/internal/model"
 	"github.com/quorumlock/quorum/internal/modelstore"
 )
@@ -224,6 +225,53 @@ var warps = []struct {
 		w.extend = func(at *reference, r *quorum.Request) error {
 			r.TTL /= 2
 			return nil
+		}
+	}},
+	{"a turn is a vote", "queue/a turn is not a vote", func(w *warp) {
+		w.acquire = func(_ *reference, r *quorum.Request) {
+			if r.Wait == quorum.WaitQueue {
+				r.Wait = quorum.WaitTake
+			}
+		}
+	}},
+	{"a poller passes the queue", "queue/who does not wait passes nobody", func(w *warp) {
+		w.acquire = func(at *reference, r *quorum.Request) {
+			if n := at.names[r.Key]; n != nil && r.Wait == quorum.WaitNone {
+				n.Queue = nil
+			}
+		}
+	}},
+	{"every store gives tickets of its own", "queue/an older waiter displaces a younger head", func(w *warp) {
+		w.acquire = func(at *reference, r *quorum.Request) {
+			if r.Ticket > 0 {
+				at.now++
+				r.Ticket = int64(at.now)
+			}
+		}
+	}},
+	{"a waiter keeps the vote of an earlier attempt", "queue/an earlier attempt's vote is given up", func(w *warp) {
+		w.acquire = func(at *reference, r *quorum.Request) {
+			if n := at.names[r.Key]; n != nil && r.Wait == quorum.WaitQueue && len(n.Votes) > 0 && n.Votes[0].Owner.ID == core.ID(r.Owner.ID) {
+				r.Owner.Attempt = n.Votes[0].Owner.Attempt
+			}
+		}
+	}},
+	{"turns have no end", "queue/a turn that nobody takes passes on", func(w *warp) {
+		w.acquire = func(at *reference, r *quorum.Request) {
+			if n := at.names[r.Key]; n != nil {
+				for i := range n.Queue {
+					if e := &n.Queue[i]; e.Turn > 0 {
+						e.Turn = at.now.Add(e.Claim)
+					}
+				}
+			}
+		}
+	}},
+	{"a reader passes a writer who waits", "queue/a newer reader does not pass a writer", func(w *warp) {
+		w.acquire = func(at *reference, r *quorum.Request) {
+			if n := at.names[r.Key]; n != nil && r.Mode == quorum.Shared {
+				n.Queue = nil
+			}
 		}
 	}},
 	{"one request in twenty is forced", "model/random requests of writers", func(w *warp) {

@@ -20,6 +20,9 @@ func (s *Spoiled) Unwrap() quorum.Store {
 	if _, ok := quorum.As[quorum.Membership](chain); ok {
 		chain = &membership{link{s, chain}}
 	}
+	if _, ok := quorum.As[quorum.Watcher](chain); ok {
+		chain = &watcher{link{s, chain}}
+	}
 	return chain
 }
 
@@ -85,6 +88,20 @@ func (m *membership) Serve(ctx context.Context, r quorum.Request, from, to []quo
 			return struct{}{}, quorum.Undelivered(quorum.ErrUnsupported)
 		}
 		return struct{}{}, under.Serve(ctx, r, from, to)
+	})
+	return err
+}
+
+type watcher struct{ link }
+
+// Watch lasts as long as its context, so that only its beginning is spoiled.
+func (w *watcher) Watch(ctx context.Context, r quorum.Request, tell func(quorum.Wake)) error {
+	_, err := through(ctx, w.Spoiled, VerbWatch, r, func(ctx context.Context) (struct{}, error) {
+		under, ok := quorum.As[quorum.Watcher](w.beneath())
+		if !ok {
+			return struct{}{}, quorum.Undelivered(quorum.ErrUnsupported)
+		}
+		return struct{}{}, under.Watch(ctx, r, tell)
 	})
 	return err
 }

@@ -21,11 +21,12 @@ const (
 	VerbInspect
 	VerbServes
 	VerbServe
+	VerbWatch
 )
 
 // String names the verb in lower case.
 func (v Verb) String() string {
-	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve"}[v]
+	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve", "watch"}[v]
 }
 
 // Call is one call that a [Spoiled] met.

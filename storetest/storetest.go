@@ -85,6 +85,7 @@ func checks() []check {
 		acquireChecks, attemptChecks, extendChecks, releaseChecks, tokenChecks, repairChecks,
 		sharedChecks, convertChecks, forceChecks, expiryChecks, keyChecks, requestChecks,
 		concurrentChecks, inspectChecks, quarantineChecks, forgetChecks, setChecks, handleChecks, modelChecks,
+		queueChecks, watchChecks, queueModelChecks,
 	} {
 		all = append(all, group...)
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/quorumlock/quorum/internal/core"
 )
@@ -13,14 +14,33 @@ import (
 // A request that is out of range is answered Undelivered with a reason: it is
 // a mistake of its sender and never contention, and nothing of it stays.
 func Apply(rec *Record, name *Name, req core.Request, now Time) core.Answer {
+	a, _ := Carry(rec, name, req, now)
+	return a
+}
+
+// Carry is Apply, and also returns what there is to tell to those who watch
+// the name, in its order.
+func Carry(rec *Record, name *Name, req core.Request, now Time) (core.Answer, []core.Wake) {
 	c := call{rec: rec, name: name, req: &req, now: now}
+	a := c.carry()
+	if c.settled {
+		c.turns()
+		if c.ended {
+			c.tell(core.Wake{Kind: core.WakeChanged})
+		}
+	}
+	return a, c.wakes
+}
+
+func (c *call) carry() core.Answer {
+	rec, req, now := c.rec, c.req, c.now
 	switch req.Verb {
 	case core.Release:
 		return c.release()
 	case core.ReadSets:
 		return core.Answer{Outcome: core.Granted, Sets: rec.sets()}
 	case core.Serve:
-		return rec.serve(&req, now)
+		return rec.serve(req, now)
 	}
 	// The fingerprint comes first: the MaxTTL of a stranger must neither
 	// shorten a quarantine nor bring the end of a vote near.
@@ -36,9 +56,9 @@ func Apply(rec *Record, name *Name, req core.Request, now Time) core.Answer {
 	case core.ReadStep:
 		return rec.readStep(now)
 	case core.Raise:
-		return rec.raise(&req, now)
+		return rec.raise(req, now)
 	}
-	name.settle(rec, req.MaxTTL, now)
+	c.settle(req.MaxTTL)
 	if why := c.outOfRange(); why != "" {
 		return invalid(why)
 	}
@@ -57,6 +77,18 @@ type call struct {
 	name *Name
 	req  *core.Request
 	now  Time
+
+	settled bool // the name was brought up to now
+	ended   bool // a vote ended
+	wakes   []core.Wake
+}
+
+func (c *call) tell(w core.Wake) { c.wakes = append(c.wakes, w) }
+
+func (c *call) settle(maxTTL time.Duration) {
+	live := len(c.name.Votes)
+	c.name.settle(c.rec, maxTTL, c.now)
+	c.settled, c.ended = true, len(c.name.Votes) < live
 }
 
 // outOfRange says what is wrong with a TTL or a floor, if anything is. The
@@ -70,8 +102,12 @@ func (c *call) outOfRange() string {
 		return fmt.Sprintf("TTL %v is not between 0 and MaxTTL %v", r.TTL, r.MaxTTL)
 	case r.Floor < 0 || r.Floor > reach:
 		return fmt.Sprintf("floor %d is not between 0 and %d", r.Floor, reach)
-	case r.Verb == core.Acquire && r.Kind == core.Repair && r.Floor == 0:
+	case r.Verb != core.Acquire:
+	case r.Kind == core.Repair && r.Floor == 0:
 		return "a repair without a token"
+	case r.Wait.Queued() && (r.Ticket < 0 || r.Keep <= 0 || r.Keep > core.KeepMax || r.Claim <= 0 || r.Claim > r.TTL):
+		return fmt.Sprintf("ticket %d is below 0, keep %v not between 0 and %v, or claim %v not between 0 and the TTL %v",
+			r.Ticket, r.Keep, core.KeepMax, r.Claim, r.TTL)
 	}
 	return ""
 }
@@ -84,7 +120,7 @@ func (c *call) acquire() core.Answer {
 		a := c.refuse(core.Quarantined)
 		a.Left = c.rec.left(c.now)
 		return a
-	case own != nil && own.Owner.Attempt > r.Owner.Attempt, c.name.entombed(r.Owner):
+	case own != nil && own.Owner.Attempt > r.Owner.Attempt, c.name.entombed(r.Owner), c.name.outlived(r.Owner):
 		// A late request. Whoever sent it has gone on, or has released.
 		return c.refuse(core.Contended)
 	}
@@ -95,6 +131,12 @@ func (c *call) acquire() core.Answer {
 		return c.convert(own)
 	case core.Force:
 		return c.take(own, core.Exclusive)
+	}
+	if own != nil && own.Owner == r.Owner {
+		return c.prolong(own)
+	}
+	if r.Wait.Queued() {
+		return c.wait(own)
 	}
 	return c.take(own, r.Mode)
 }
@@ -111,21 +153,21 @@ func (c *call) newToken() bool {
 	return true
 }
 
-// take gives a new vote, or answers for the one that this attempt has.
+// take gives a new vote.
 func (c *call) take(own *Vote, mode core.Mode) core.Answer {
 	force := c.req.Kind == core.Force
 	token := c.next(mode)
 	same := own != nil && own.Owner == c.req.Owner
-	blocker := c.name.blocker(c.req.Owner.ID, mode)
 	switch {
-	case same && !force:
-		return c.prolong(own)
-	case blocker != nil && !force:
-		return c.contended(blocker)
+	case !force && (c.name.blocker(c.req.Owner.ID, mode) != nil || c.passed()):
+		a := c.inLine(mode)
+		a.Ticket = int64(c.now)
+		return a
 	case token >= core.TokenLimit && !same:
 		return exhausted()
 	}
 	if force {
+		c.ended = c.ended || len(c.name.Votes) > 1 || len(c.name.Votes) == 1 && own == nil
 		c.name.evict(c.req.Owner.ID, c.req.Label, c.now.Add(c.req.MaxTTL))
 		if same {
 			return c.prolong(c.name.vote(c.req.Owner.ID))
@@ -161,6 +203,7 @@ func (c *call) convert(own *Vote) core.Answer {
 	case c.req.Mode == core.Shared:
 		// No increment: a demotion keeps its token, and the readers that come
 		// in now step past it, since the writer's bit stays.
+		c.ended = c.ended || own.Mode == core.Exclusive
 		return c.keep(Vote{Mode: core.Shared, Token: max(own.Token, c.req.Floor)}, c.name.Writer)
 	}
 	if b := c.name.blocker(c.req.Owner.ID, core.Exclusive); b != nil {
@@ -196,12 +239,15 @@ func (c *call) release() core.Answer {
 	} else {
 		maxTTL = 0
 	}
-	c.name.settle(c.rec, maxTTL, c.now)
+	c.settle(maxTTL)
 	own := c.name.vote(r.Owner.ID)
 	held := own != nil && own.Owner.Attempt <= r.Owner.Attempt
 	if held {
 		c.name.remove(r.Owner.ID)
-		c.name.Last = core.PreviousReleased
+		c.name.Last, c.ended = core.PreviousReleased, true
+	}
+	if i := c.name.place(r.Owner.ID); i >= 0 && c.name.Queue[i].Owner.Attempt <= r.Owner.Attempt {
+		held = c.name.unqueue(r.Owner.ID)
 	}
 	if r.Entomb {
 		c.name.entomb(r.Owner, c.now.Add(r.MaxTTL).Add(r.Limit))

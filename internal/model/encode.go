@@ -49,6 +49,16 @@ func (n *Name) AppendBinary(b []byte) ([]byte, error) {
 		b = appendString(b, f.Label)
 		b = binary.AppendVarint(b, int64(f.Until))
 	}
+	b = binary.AppendUvarint(b, uint64(len(n.Queue)))
+	for i := range n.Queue {
+		e := &n.Queue[i]
+		b = append(b, e.Owner.ID[:]...)
+		b = binary.AppendUvarint(b, uint64(e.Owner.Attempt))
+		b = append(b, byte(e.Mode))
+		for _, v := range []int64{e.Ticket, int64(e.Until), int64(e.Claim), int64(e.Turn)} {
+			b = binary.AppendVarint(b, v)
+		}
+	}
 	return b, nil
 }
 

@@ -21,6 +21,7 @@ func TestEncodingShowsEveryField(t *testing.T) {
 		Votes:  []model.Vote{{Owner: core.Owner{ID: core.ID{1}, Attempt: 7}, Token: 9, Since: 10, Until: 11, Label: "l"}},
 		Tombs:  []model.Tomb{{ID: core.ID{3}, Attempt: 2, Until: 12}},
 		Forced: []model.Forced{{ID: core.ID{4}, Label: "m", Until: 13}},
+		Queue:  []model.Entry{{Owner: core.Owner{ID: core.ID{5}, Attempt: 3}, Ticket: 14, Until: 15, Claim: 16}},
 	}
 	changeEach(t, reflect.ValueOf(&name).Elem(), "Name", func() []byte { return must(name.AppendBinary(nil)) })
 }

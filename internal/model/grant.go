@@ -54,6 +54,7 @@ func (c *call) keep(v Vote, writer bool) core.Answer {
 func (c *call) prolong(v *Vote) core.Answer {
 	v.Until = max(v.Until, c.now.Add(c.req.TTL))
 	c.name.Keep = max(c.name.Keep, v.Until.Add(core.CounterRest))
+	c.name.unqueue(v.Owner.ID) // who has a vote waits for none
 	return core.Answer{
 		Outcome:  core.Granted,
 		Mode:     v.Mode,
@@ -61,6 +62,7 @@ func (c *call) prolong(v *Vote) core.Answer {
 		Token:    v.Token,
 		TTL:      v.Until.Sub(c.now),
 		Readers:  c.name.readers(),
+		Ticket:   int64(c.now),
 	}
 }
 
@@ -78,7 +80,7 @@ func (c *call) contended(by *Vote) core.Answer {
 func (c *call) refuse(o core.Outcome) core.Answer {
 	a := core.Answer{
 		Outcome: o,
-		Clean:   c.name.vote(c.req.Owner.ID) == nil,
+		Clean:   c.clean(),
 		Token:   c.name.Counter,
 		Readers: c.name.readers(),
 	}
@@ -88,10 +90,15 @@ func (c *call) refuse(o core.Outcome) core.Answer {
 	return a
 }
 
+// clean reports whether nothing of the request's owner is here.
+func (c *call) clean() bool {
+	return c.name.vote(c.req.Owner.ID) == nil && c.name.place(c.req.Owner.ID) < 0
+}
+
 func (c *call) mismatch() core.Answer {
 	return core.Answer{
 		Outcome: core.Mismatch,
-		Clean:   c.name != nil && c.name.vote(c.req.Owner.ID) == nil,
+		Clean:   c.name != nil && c.clean(),
 		Reason:  fmt.Sprintf("it serves %s and was asked for the set %016x", c.rec.sets(), c.req.Set),
 	}
 }

@@ -50,7 +50,32 @@ func (m *machine) draw(t *rapid.T, verb core.Verb) core.Request {
 	// Floors lie around what was given, and now and then as far as is allowed.
 	near := max(m.given[r.Key], start) + rapid.Int64Range(-3, 3).Draw(t, "floor")
 	r.Floor = rapid.SampledFrom([]int64{0, near, near, near, near + core.FloorReach/2, near + core.FloorReach}).Draw(t, "reach")
+	if verb == core.Acquire {
+		r.Wait = rapid.SampledFrom([]core.WaitKind{core.WaitNone, core.WaitTake, core.WaitQueue}).Draw(t, "wait")
+		r.Ticket = rapid.Int64Range(0, 4).Draw(t, "ticket")
+		r.Keep, r.Claim = min(ttls.Draw(t, "keep"), core.KeepMax), time.Microsecond
+	}
 	return r
+}
+
+// line checks the queue: in order, nobody twice, none of them beside a vote of
+// its own, and turns only at the front.
+func (m *machine) line(t *rapid.T, key string) {
+	n := m.store.Peek(key)
+	live := n.Live(&m.store.Record, maxTTL, m.now)
+	for i, e := range n.Queue {
+		if find(live, e.Owner.ID) != nil {
+			t.Fatalf("%s holds and waits", e.Owner)
+		}
+		for _, o := range n.Queue[:i] {
+			if o.Ticket > e.Ticket || o.Owner.ID == e.Owner.ID {
+				t.Fatalf("a queue in disorder: %+v", n.Queue)
+			}
+			if e.Turn != 0 && (o.Mode == core.Exclusive || e.Mode == core.Exclusive) && o.Turn >= m.now {
+				t.Fatalf("a turn behind another's: %+v", n.Queue)
+			}
+		}
+	}
 }
 
 // apply sends a request twice, to the store and to a clone, and checks what
@@ -66,6 +91,17 @@ func (m *machine) apply(t *rapid.T, req core.Request) {
 	post := m.store.Peek(req.Key)
 	after := post.Live(&m.store.Record, maxTTL, m.now)
 	own := find(live, req.Owner.ID)
+	if req.Kind == core.New && req.Verb == core.Acquire && a.Outcome == core.Granted && (own == nil || own.Owner != req.Owner) {
+		if req.Wait == core.WaitQueue {
+			t.Fatalf("queue was granted %d", a.Token)
+		}
+		for _, e := range pre.Queue {
+			older := req.Wait == core.WaitNone || e.Ticket < req.Ticket && (e.Mode == core.Exclusive || req.Mode == core.Exclusive)
+			if e.Owner.ID != req.Owner.ID && older && e.Turn > m.now {
+				t.Fatalf("%s passed %+v", req.Owner, e)
+			}
+		}
+	}
 	switch {
 	case a.Outcome == core.Undelivered:
 		if !slices.Equal(live, after) {
@@ -125,7 +161,7 @@ func (m *machine) keep(t *rapid.T, req core.Request, a core.Answer, own *model.V
 	if now == nil || now.Owner != req.Owner || now.Token != a.Token || now.Until < m.now.Add(req.TTL) || a.TTL != now.Until.Sub(m.now) {
 		t.Fatalf("granted %+v and kept %+v", a, now)
 	}
-	if own != nil && now.Until < own.Until {
+	if own != nil && now.Until < own.Until && !req.Wait.Queued() { // who stood in line gave it up first
 		t.Fatalf("the vote ends at %d, before %d", now.Until, own.Until)
 	}
 	if a.Token < 1 || a.Token >= core.TokenLimit {
@@ -153,6 +189,7 @@ func (m *machine) check(t *rapid.T) {
 		case n.Known && n.Counter >= fresh+1<<core.StepBits:
 			t.Fatalf("the counter %d outgrew step %d", n.Counter, rec.Step)
 		}
+		m.line(t, key)
 		live := n.Live(&rec, maxTTL, m.now)
 		for _, v := range live {
 			if v.Mode == core.Exclusive && len(live) > 1 {

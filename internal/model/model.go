@@ -72,10 +72,11 @@ type Name struct {
 	Votes   []Vote
 	Tombs   []Tomb
 	Forced  []Forced
-	Known   bool  // there is a counter; without one the name starts from the record's step
-	Writer  bool  // the counter was last given to a writer: the next reader must step past it
-	Counter int64 // at least every token given, while it is known
-	Keep    Time  // the counter may be dropped then, if the step has passed it
+	Queue   []Entry // who waits, in order of (ticket, ID), at most one entry an ID
+	Known   bool    // there is a counter; without one the name starts from the record's step
+	Writer  bool    // the counter was last given to a writer: the next reader must step past it
+	Counter int64   // at least every token given, while it is known
+	Keep    Time    // the counter may be dropped then, if the step has passed it
 	Last    core.Previous
 }
 
@@ -110,5 +111,6 @@ func (n *Name) Clone() Name {
 	c.Votes = slices.Clone(n.Votes)
 	c.Tombs = slices.Clone(n.Tombs)
 	c.Forced = slices.Clone(n.Forced)
+	c.Queue = slices.Clone(n.Queue)
 	return c
 }

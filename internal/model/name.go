@@ -76,6 +76,12 @@ func (n *Name) entombed(o core.Owner) bool {
 	return ok && o.Attempt <= n.Tombs[i].Attempt
 }
 
+// outlived reports whether a younger attempt than the owner's waits.
+func (n *Name) outlived(o core.Owner) bool {
+	i := n.place(o.ID)
+	return i >= 0 && o.Attempt < n.Queue[i].Owner.Attempt
+}
+
 // evict removes every vote but id's and remembers for whom.
 func (n *Name) evict(id core.ID, label string, until Time) {
 	for _, v := range n.Votes {
@@ -108,6 +114,10 @@ func (n *Name) forcedBy(id core.ID) (label string, ok bool) {
 func (n *Name) settle(rec *Record, maxTTL time.Duration, now Time) {
 	if maxTTL > 0 {
 		n.bring(now.Add(maxTTL), now.Add(maxTTL).Add(maxTTL))
+		for i := range n.Queue {
+			e := &n.Queue[i]
+			e.Until, e.Turn = min(e.Until, now.Add(core.KeepMax)), min(e.Turn, now.Add(e.Claim))
+		}
 	}
 	live := len(n.Votes)
 	n.Votes = slices.DeleteFunc(n.Votes, func(v Vote) bool { return v.Until <= now })
@@ -116,7 +126,8 @@ func (n *Name) settle(rec *Record, maxTTL time.Duration, now Time) {
 	}
 	n.Tombs = slices.DeleteFunc(n.Tombs, func(t Tomb) bool { return t.Until <= now })
 	n.Forced = slices.DeleteFunc(n.Forced, func(f Forced) bool { return f.Until <= now })
-	if n.Known && len(n.Votes) == 0 && now >= n.Keep && n.Counter < rec.start() {
+	n.Queue = slices.DeleteFunc(n.Queue, func(e Entry) bool { return e.Until <= now })
+	if n.Known && len(n.Votes) == 0 && len(n.Queue) == 0 && now >= n.Keep && n.Counter < rec.start() {
 		n.Known, n.Writer, n.Counter, n.Keep, n.Last = false, false, 0, 0, core.PreviousUnknown
 	}
 }
@@ -149,7 +160,7 @@ func (n *Name) Live(rec *Record, maxTTL time.Duration, now Time) []Vote {
 // that has rested long enough still looks needed.
 func (n *Name) Idle(rec *Record, now Time) bool {
 	n.settle(rec, 0, now)
-	return !n.Known && len(n.Votes) == 0 && len(n.Tombs) == 0 && len(n.Forced) == 0
+	return !n.Known && len(n.Votes) == 0 && len(n.Tombs) == 0 && len(n.Forced) == 0 && len(n.Queue) == 0
 }
 
 // IdleAt is when the name may be idle at the earliest, if nobody uses it.
@@ -163,6 +174,9 @@ func (n *Name) IdleAt() Time {
 	}
 	for _, f := range n.Forced {
 		at = max(at, f.Until)
+	}
+	for _, e := range n.Queue {
+		at = max(at, e.Until)
 	}
 	return at
 }

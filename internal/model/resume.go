@@ -22,7 +22,7 @@ func (n *Name) Void(rec *Record, now Time) {
 	for i := range n.Votes {
 		n.Votes[i].Until = now
 	}
-	n.Tombs, n.Forced = nil, nil
+	n.Tombs, n.Forced, n.Queue = nil, nil, nil
 	n.Keep = now.Add(core.CounterRest)
 	n.settle(rec, 0, now)
 }

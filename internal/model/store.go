@@ -27,13 +27,20 @@ func NewStore(member, server, run string, now Time) *Store {
 
 // Apply does what req asks of the store.
 func (s *Store) Apply(req core.Request, now Time) core.Answer {
+	a, _ := s.Carry(req, now)
+	return a
+}
+
+// Carry is Apply, and also returns what there is to tell to those who watch
+// the name.
+func (s *Store) Carry(req core.Request, now Time) (core.Answer, []core.Wake) {
 	var name *Name
 	if !OfRecord(req.Verb) {
 		name = s.name(req.Key)
 	}
-	a := Apply(&s.Record, name, req, now)
+	a, wakes := Carry(&s.Record, name, req, now)
 	a.Server = s.Server
-	return a
+	return a, wakes
 }
 
 // Peek returns what the store keeps of a name; it may be out of date, see

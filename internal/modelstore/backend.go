@@ -6,6 +6,7 @@ package modelstore
 import (
 	"context"
 
+	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/internal/model"
 )
 
@@ -24,4 +25,10 @@ type Backend interface {
 	// View is Update without keeping: f may change what it is given, and
 	// nobody sees it.
 	View(ctx context.Context, key string, f func(rec *model.Record, name *model.Name, now model.Time)) error
+}
+
+// Teller is the ability of a backend to tell those who watch a name. What it is
+// given happened, and was kept.
+type Teller interface {
+	Tell(key string, wakes []quorum.Wake)
 }

@@ -34,6 +34,8 @@ func (s *Store) check(verb core.Verb, r quorum.Request) error {
 	case r.TTL <= 0 || r.TTL < s.limits.MinTTL || r.TTL > r.MaxTTL:
 		return s.refused(fmt.Errorf("%w: %v for key %q does not lie between %v and MaxTTL, %v",
 			quorum.ErrInvalidTTL, r.TTL, r.Key, s.limits.MinTTL, r.MaxTTL))
+	case core.WaitKind(r.Wait).Queued() && !s.limits.Queues:
+		return s.refused(fmt.Errorf("%w: it keeps no queue to wait in (wait %v)", quorum.ErrUnsupported, r.Wait))
 	}
 	return nil
 }
@@ -67,7 +69,21 @@ func request(verb core.Verb, r quorum.Request) core.Request {
 		Limit:  r.Limit,
 		MaxTTL: r.MaxTTL,
 		Set:    uint64(r.Set),
+		Wait:   core.WaitKind(r.Wait),
+		Ticket: r.Ticket,
+		Keep:   r.Keep,
+		Claim:  r.Claim,
 	}
+}
+
+// wake is the one translation of what there is to tell. Whom it is for shows
+// as a digest, since whoever knows an ID can speak for it.
+func wake(w core.Wake) quorum.Wake {
+	to := quorum.Wake{Kind: quorum.WakeKind(w.Kind), Counter: w.Counter, After: w.After}
+	if w.Kind == core.WakeTurn || w.Kind == core.WakeNext {
+		to.Owner = quorum.Owner{ID: quorum.OwnerID(w.Owner.ID)}.Digest()
+	}
+	return to
 }
 
 // grant is the one translation of a vote.
@@ -79,7 +95,16 @@ func (s *Store) grant(a core.Answer) quorum.Grant {
 		Readers:  a.Readers,
 		Previous: quorum.Previous(a.Previous),
 		Server:   s.server,
+		Ticket:   s.ticket(a),
 	}
+}
+
+// ticket is that of an answer, where it is one of a queue.
+func (s *Store) ticket(a core.Answer) int64 {
+	if !s.limits.Queues {
+		return 0
+	}
+	return a.Ticket
 }
 
 // refusal is the one translation of everything that is not granted.
@@ -101,6 +126,8 @@ func (s *Store) refusal(a core.Answer) error {
 		Clean:  a.Clean && !s.limits.Doubles,
 		Forced: a.Forced,
 		Server: s.server,
+		Ticket: s.ticket(a),
+		Rank:   a.Rank,
 		Reason: a.Reason,
 	}
 }

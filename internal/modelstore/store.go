@@ -153,6 +153,7 @@ type exchange struct {
 	member string
 	req    core.Request
 	answer core.Answer
+	wakes  []core.Wake
 }
 
 func (s *Store) apply(ctx context.Context, req core.Request) (core.Answer, error) {
@@ -164,6 +165,13 @@ func (s *Store) apply(ctx context.Context, req core.Request) (core.Answer, error
 	x := &exchange{member: s.name, req: req}
 	if err := s.backend.Update(ctx, req.Key, x.apply); err != nil {
 		return core.Answer{}, err
+	}
+	if teller, ok := s.backend.(Teller); ok && len(x.wakes) > 0 {
+		wakes := make([]quorum.Wake, len(x.wakes))
+		for i, w := range x.wakes {
+			wakes[i] = wake(w)
+		}
+		teller.Tell(req.Key, wakes)
 	}
 	return x.answer, nil
 }
@@ -182,7 +190,7 @@ func (x *exchange) apply(rec *model.Record, name *model.Name, now model.Time) {
 		}
 		return
 	}
-	x.answer = model.Apply(rec, name, x.req, now)
+	x.answer, x.wakes = model.Carry(rec, name, x.req, now)
 }
 
 // bound sets the limit of one call. A store of this process waits for a mutex

@@ -28,6 +28,8 @@ type memory struct {
 	peak   int // the most names since the map was made; a map never shrinks
 	oldest *entry
 	newest *entry
+
+	watchers watchers
 }
 
 // entry is a name in the map and in the queue of the sweep, where it stands

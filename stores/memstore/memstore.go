@@ -60,6 +60,8 @@ func New(name string, options ...Option) *Store {
 		Grain:   time.Microsecond,
 		Reach:   quorum.ReachProcess,
 		Shares:  true,
+		Watches: true,
+		Queues:  true,
 		Forgets: set.forgetful,
 	}
 	m := newMemory(name, server, set.clock)
