@@ -25,6 +25,7 @@ type CombinedStore struct {
 	rule     *core.Rule
 	members  []Store
 	servers  *identities
+	health   *health     // of the members, of verbs that this composite was asked as a member
 	owned    []io.Closer // what Open made
 	closing  sync.Once
 	closed   error // of closing
@@ -51,6 +52,7 @@ func Combine(s Strategy, members ...Store) (*CombinedStore, error) {
 	}
 	c := &CombinedStore{
 		strategy: s, rule: rule, members: slices.Clone(members), servers: newIdentities(len(members)),
+		health: newHealth(len(members)),
 	}
 	c.name = c.list()
 	return c, nil

@@ -21,6 +21,7 @@ type verb struct {
 // drive prepares a verb.
 func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
 	v := &verb{driver: newDriver(ctx, c, clock.Go(), q), q: q, done: make(chan struct{})}
+	v.health = c.health
 	v.settled = func(clock.Instant) func() {
 		if !v.over && v.decided() {
 			v.over = true
@@ -61,7 +62,7 @@ func (v *verb) look(read func()) []Vote {
 
 func (v *verb) acquire(ctx context.Context, q *core.Quorum, r Request) (Grant, error) {
 	err := v.run(ctx, r,
-		func(now clock.Instant) { q.BeginAs(now, r.Owner.Attempt, r.Floor) },
+		func(now clock.Instant) { v.learn(now); q.BeginAs(now, r.Owner.Attempt, r.Floor) },
 		func() bool { return q.Phase() != core.Asking })
 	if err != nil {
 		return Grant{}, err

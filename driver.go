@@ -16,8 +16,8 @@ import (
 //
 // Every event runs under mu, by whichever goroutine brings it; what it gives
 // rise to (calls, news for the user) happens after mu is free. There is no
-// goroutine that waits: one is started for each call and ends with the store's
-// answer, and a timer stands for the machine's next instant.
+// goroutine that waits for an event: a call has one until the store's answer,
+// and a timer stands for the machine's next instant.
 type driver struct {
 	set   *CombinedStore
 	clock clock.Clock
@@ -25,7 +25,9 @@ type driver struct {
 	// runs after mu is free and before the calls leave.
 	settled func(now clock.Instant) func()
 	// met hears every answer, without mu.
-	met func(store int, err error, nested []Vote)
+	met    func(store int, err error, nested []Vote)
+	crew   *crew   // makes the calls; nil starts a goroutine for each
+	health *health // learns from them; nil learns nothing
 
 	mu      sync.Mutex
 	m       core.Machine
@@ -67,7 +69,19 @@ func (d *driver) do(event func(now clock.Instant)) {
 		news()
 	}
 	for _, c := range calls {
-		go d.call(base, c)
+		if job := (delivery{d, base, c}); d.crew != nil {
+			d.crew.take(job)
+		} else {
+			go job.carry()
+		}
+	}
+}
+
+// learn passes what is known of the stores' speed on to the machine. The caller
+// holds mu.
+func (d *driver) learn(now clock.Instant) {
+	if m, ok := d.m.(interface{ Learn(core.Pace) }); ok && d.health != nil {
+		m.Learn(d.health.pace(now))
 	}
 }
 
@@ -88,7 +102,12 @@ func (d *driver) arm(now clock.Instant) {
 	}
 }
 
-func (d *driver) wake() { d.do(func(now clock.Instant) { d.m.Wake(now) }) }
+func (d *driver) wake() {
+	d.do(func(now clock.Instant) {
+		d.learn(now)
+		d.m.Wake(now)
+	})
+}
 
 // stop keeps anything more from leaving; calls in flight end by their limits.
 func (d *driver) stop() {
@@ -100,13 +119,28 @@ func (d *driver) stop() {
 	}
 }
 
-// call makes one call to one store, bounded by its limit, and brings the
-// answer back. A store that ignores its context is waited for by nobody but
-// this goroutine.
-func (d *driver) call(base context.Context, c core.Call) {
-	ctx, cancel := context.WithTimeout(base, c.Req.Limit)
+// delivery is one call to one store.
+type delivery struct {
+	d    *driver
+	base context.Context
+	call core.Call
+}
+
+// carry makes the call, bounded by its limit, and brings the answer back. A
+// store that ignores its context is waited for by nobody but this goroutine.
+func (j delivery) carry() {
+	d, c := j.d, j.call
+	ctx, cancel := context.WithTimeout(j.base, c.Req.Limit)
 	defer cancel()
+	began := d.clock.Now()
+	if d.health != nil {
+		d.health.sent(began, c.Store)
+	}
 	a, nested, err := d.ask(ctx, d.set.members[c.Store], c.Req)
+	if d.health != nil {
+		now := d.clock.Now()
+		d.health.ended(now, c.Store, now.Sub(began), well(a.Outcome, err))
+	}
 	if err != nil && a.Outcome == core.Unknown && ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %v: %w", c.Req.Limit, err)
 	}

@@ -23,6 +23,8 @@ type Locker struct {
 	print   Fingerprint
 	who     string // host, process and start, for labels
 	keeper  *keeper
+	crew    *crew
+	health  *health
 	reports *reports
 
 	mu     sync.Mutex
@@ -58,6 +60,7 @@ func New(s Store, options ...Option) (*Locker, error) {
 	l := &Locker{
 		set: set, def: def, print: set.fingerprint(def.maxTTL), who: whoami(),
 		live: map[*Lease]struct{}{}, idle: make(chan struct{}), reports: newReports(def.observe, len(set.members)),
+		crew: newCrew(), health: newHealth(len(set.members)),
 	}
 	l.keeper = newKeeper(l)
 	return l, nil
@@ -104,7 +107,10 @@ func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, e
 	if err != nil {
 		return nil, err
 	}
-	lease.d.do(func(now clock.Instant) { lease.m.Start(now) })
+	lease.d.do(func(now clock.Instant) {
+		lease.d.learn(now)
+		lease.m.Start(now)
+	})
 	select {
 	case <-lease.decided:
 	case <-ctx.Done():
@@ -161,7 +167,7 @@ func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, err
 	values := context.WithValue(context.WithoutCancel(ctx), leaseKey{}, lease)
 	lease.ctx, lease.cancel = context.WithCancelCause(values)
 	lease.d = newDriver(ctx, l.set, s.clock, lease.m)
-	lease.d.settled, lease.d.met = lease.settled, l.met
+	lease.d.settled, lease.d.met, lease.d.crew, lease.d.health = lease.settled, l.met, l.crew, l.health
 	if !l.watch(lease) {
 		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
 	}
@@ -258,6 +264,7 @@ func (l *Locker) Close(ctx context.Context) error {
 		}
 	}
 	l.keeper.close()
+	l.crew.close()
 	for _, lease := range leases {
 		errs = append(errs, lease.leftBehind())
 	}

@@ -149,7 +149,8 @@ func TestR41VotesOnSuccessAndFailure(t *testing.T) {
 			}
 		}
 
-		_, err := l.TryAcquire(t.Context(), "k")
+		// Another client, which does not know yet that a store fails.
+		_, err := b.locker().TryAcquire(t.Context(), "k")
 		op := (*quorum.OpError)(nil)
 		if !errors.As(err, &op) || len(op.Votes) != 5 {
 			t.Fatalf("%v has no five votes", err)

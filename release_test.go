@@ -181,7 +181,7 @@ func TestF017LateReleaseTouchesNoLaterLease(t *testing.T) {
 		_ = first.Release(t.Context())
 		second := must(t, l, "k")
 		_ = first.Release(t.Context())
-		b.settle()
+		time.Sleep(6 * time.Second) // the first renewal repairs what was not asked because it had failed
 		if b.held("k") != 3 || second.Err() != nil {
 			t.Errorf("the second lease is in %d stores and says %v", b.held("k"), second.Err())
 		}

@@ -43,7 +43,7 @@ func (q *Quorum) ask(now clock.Instant) {
 	case !rule.Met(votes | open):
 		q.fail(now, q.whyNot())
 	default:
-		q.askMore(now)
+		q.askMore(now, votes)
 	}
 }
 
@@ -61,17 +61,24 @@ func (q *Quorum) confirm(now clock.Instant, lagging Set) {
 	}
 }
 
-// askMore asks as many more stores as the order allows.
-func (q *Quorum) askMore(now clock.Instant) {
-	waiting := q.which(func(s *slot) bool { return s.vote == pending && !s.overdue }).Len()
-	for q.next < len(q.cfg.Ask) && waiting < q.width() {
-		i := q.cfg.Ask[q.next]
-		q.next++
+// askMore asks as many more stores as the order allows. A store that takes
+// longer than it did lately does not hold up the order.
+func (q *Quorum) askMore(now clock.Instant, votes Set) {
+	waiting := q.which(func(s *slot) bool { return s.vote == pending && !s.overdue && !s.slow })
+	for i := q.candidate(); i >= 0 && waiting.Len() < q.width(); i = q.candidate() {
+		if q.pace.Sick.Has(i) && q.cfg.Rule.Met(votes|waiting) {
+			return // those that are well may do
+		}
 		s := &q.slots[i]
+		if q.asked == 0 {
+			q.first = i
+		}
+		q.asked++
 		s.vote, s.want = pending, wantAcquire
 		s.overdue, s.patience = false, min(now.Add(q.cfg.CallLimit), q.deadline())
+		s.slow, s.hedge = false, min(now.Add(q.patience(i)), s.patience)
 		q.pump(now, i)
-		waiting++
+		waiting = waiting.With(i)
 	}
 }
 
@@ -83,7 +90,7 @@ func (q *Quorum) width() int {
 			return 1
 		} // the other kinds concern votes that exist: every store is to have its part
 	case FirstThenRest:
-		if first := &q.slots[q.cfg.Ask[0]]; q.next == 0 || first.vote == pending && !first.overdue {
+		if first := &q.slots[q.first]; q.asked == 0 || first.vote == pending && !first.overdue && !first.slow {
 			return 1
 		}
 	}
@@ -163,7 +170,7 @@ func (q *Quorum) win(now clock.Instant) {
 		}
 		// Stores this attempt did not reach get a Repair, which takes no token of
 		// its own. An Acquire that still waits to leave becomes one.
-		if s.sent < q.attempt {
+		if s.sent < q.attempt && (!q.idle(i) || s.want == wantAcquire) {
 			s.vote, s.want = notAsked, wantRepair
 			q.pump(now, i)
 		}

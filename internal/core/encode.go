@@ -37,7 +37,7 @@ func (f *Refill) Clone() *Refill {
 // sequence numbers and durations kept for people are left out.
 func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: b, now: now}
-	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.next), q.high, int64(q.ttl))
+	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.asked), int64(q.first), q.high, int64(q.ttl))
 	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl), int64(q.round.readers))
 	e.num(int64(q.cfg.Request.Mode), flag(q.change.promoting), int64(q.change.votes), q.change.token)
 	e.at(q.start, q.until, q.round.start)
@@ -100,7 +100,7 @@ func (e *encoder) at(instants ...clock.Instant) {
 func (e *encoder) slot(s *slot) {
 	flags := flag(s.busy) | flag(s.late)<<1 | flag(s.overdue)<<2 | flag(s.asked)<<3 | flag(s.clean)<<4 |
 		flag(s.linger)<<5 | flag(s.shut)<<6 | flag(s.owe)<<7 | flag(s.answered)<<8 | flag(s.failed)<<9 |
-		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.before && s.busy)<<12
+		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.before && s.busy)<<12 | flag(s.slow)<<13
 	e.num(flags, int64(s.want), int64(s.vote), s.token, int64(s.raises), int64(s.outcome), int64(s.sent))
 	e.num(int64(s.extended), int64(s.repaired))
 	if s.busy {
@@ -109,7 +109,7 @@ func (e *encoder) slot(s *slot) {
 		e.at(c.limit)
 	}
 	if s.vote == pending {
-		e.at(s.patience)
+		e.at(s.patience, s.hedge)
 	}
 	if s.owe {
 		e.num(int64(s.tries))

@@ -115,7 +115,7 @@ func (q *Quorum) settleRound(now clock.Instant) {
 func (q *Quorum) repair(now clock.Instant) {
 	for i := range q.slots {
 		s := &q.slots[i]
-		if s.vote == granted || s.shut || s.want != wantNothing || s.busy || s.repaired == q.round.n {
+		if s.vote == granted || s.shut || s.want != wantNothing || s.busy || s.repaired == q.round.n || q.idle(i) {
 			continue
 		}
 		if q.cfg.Member && s.outcome != NotHeld {
@@ -193,20 +193,26 @@ func (q *Quorum) released(now clock.Instant, i int, a Answer) {
 
 // Releases reports how giving back stands: which stores answered (a store with
 // nothing of ours counts), whether every store has answered or failed once,
-// and whether nothing more will be sent or awaited.
+// and whether nothing more will be sent or awaited. Where those that answered
+// are enough, one that is sick or slow is not waited for.
 func (q *Quorum) Releases() (answered Set, heard, quiet bool) {
-	heard, quiet = true, true
+	var open, late Set
+	quiet = true
 	for i := range q.slots {
 		s := &q.slots[i]
 		if !s.asked && !s.owe || s.answered || s.asked && !s.mayHold() {
 			answered = answered.With(i)
 		} else if !s.failed {
-			heard = false
+			open = open.With(i)
+			if s.slow || q.pace.Sick.Has(i) {
+				late = late.With(i)
+			}
 		}
 		if s.owe || s.busy && !s.late || s.want != wantNothing {
 			quiet = false
 		}
 	}
+	heard = open == 0 || open == late && q.cfg.Rule.Met(answered)
 	return answered, heard, quiet
 }
 

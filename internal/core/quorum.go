@@ -82,7 +82,9 @@ type Quorum struct {
 	attempt uint32
 	phase   Phase
 	failure Failure
-	next    int           // how many of cfg.Ask were asked in this attempt
+	pace    Pace
+	asked   int           // how many stores were asked in this attempt
+	first   int           // which of them first
 	start   clock.Instant // when the attempt began: before its first request left
 	high    int64         // highest grant token seen in the attempt; the lease's token once held
 	counter int64         // highest that a refusal told
@@ -173,7 +175,7 @@ func (q *Quorum) BeginAs(now clock.Instant, attempt uint32, floor int64) {
 
 func (q *Quorum) begin(now clock.Instant) {
 	q.phase, q.failure = Asking, NoFailure
-	q.next, q.start, q.high = 0, now, 0
+	q.asked, q.start, q.high = 0, now, 0
 	for i := range q.slots {
 		q.slots[i].reset()
 	}
@@ -282,6 +284,7 @@ func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt ui
 	}
 	q.seq++
 	s.busy, s.late = true, false
+	s.slow, s.hedge = false, now.Add(min(q.patience(i), limit))
 	s.call = call{seq: q.seq, verb: verb, kind: kind, attempt: attempt, round: q.round.n, floor: floor, sent: now, limit: now.Add(limit)}
 	if verb == Acquire {
 		s.sent = max(s.sent, attempt)

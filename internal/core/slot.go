@@ -52,6 +52,8 @@ type slot struct {
 	vote     vote
 	overdue  bool          // a pending vote is not waited for any more; it still counts when it comes
 	patience clock.Instant // when that happens
+	slow     bool          // it takes longer than the store did lately: the next need not wait for it
+	hedge    clock.Instant // when that happens
 	token    int64         // of a granted vote
 	raises   uint8         // write-backs of the confirm phase that ended unclear
 	outcome  Outcome       // last, for people; a roll-back's does not count
@@ -86,6 +88,7 @@ func (s *slot) reset() {
 	s.outcome, s.released, s.took, s.shut = NotAsked, false, 0, false
 	s.rival, s.forced = false, false
 	s.overdue, s.patience = false, Never
+	s.slow, s.hedge = false, Never
 }
 
 // ask says that an Acquire of any kind leaves, which may put something there.
@@ -125,6 +128,9 @@ func (s *slot) next() clock.Instant {
 	if s.vote == pending && !s.overdue {
 		at = s.patience
 	}
+	if !s.slow && (s.vote == pending || s.busy && s.owe) {
+		at = min(at, s.hedge)
+	}
 	if s.busy && !s.late {
 		at = min(at, s.call.limit)
 	}
@@ -141,6 +147,9 @@ func (s *slot) next() clock.Instant {
 func (s *slot) tick(now clock.Instant) {
 	if s.vote == pending && now >= s.patience {
 		s.overdue = true
+	}
+	if now >= s.hedge && (s.vote == pending || s.busy && s.owe) {
+		s.slow = true
 	}
 	if s.busy && now >= s.call.limit {
 		s.late = true
