@@ -84,7 +84,7 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 		}
 		// Many calls of one client hang at once, and the first of them is reported
 		// only at its limit: the others need not wait for that.
-		hangs := s.out > 0 && s.known && now.Sub(s.silent) > p.Patience[i]
+		hangs := s.out > 0 && s.known && now.Sub(s.silent) >= p.Patience[i]
 		if !s.failed && !hangs {
 			continue
 		}
