@@ -43,12 +43,11 @@ func (q *Quorum) Promote(now clock.Instant) {
 	r.Kind, r.Mode, r.TTL = Convert, Exclusive, q.ttl
 	q.attempt++
 	q.phase, q.failure, q.start = Asking, NoFailure, now
-	q.next = len(q.cfg.Ask) // nobody else is asked: who has no vote has nothing to convert
-	q.high++                // the floor: a promotion has a token above the reader's
+	q.high++ // the floor: a promotion has a token above the reader's
 	for i := range q.slots {
 		s := &q.slots[i]
 		s.reset()
-		s.vote = refused
+		s.vote = refused // nobody else is asked: who has no vote has nothing to convert
 		if q.change.votes.Has(i) {
 			s.vote, s.want = pending, wantAcquire
 			s.patience = now.Add(q.cfg.CallLimit)
