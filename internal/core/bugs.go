@@ -21,6 +21,8 @@ const (
 	BugReviveLost                         // a late extension revives a lost lease
 	BugUndoByRelease                      // a promotion that failed gives back what it asked for
 	BugDemoteLate                         // a writer believes that it is alone until its demotion is confirmed
+	BugChangeNoWait                       // a changing set does not wait for the leases of the old one
+	BugChangeNoRaise                      // the new stores of a changing set are not raised
 )
 
 func (b Bugs) has(bug Bugs) bool { return b&bug != 0 }

@@ -8,6 +8,7 @@
 //   - [Lease] is the protocol in time: one lock over its life. It owns a Quorum
 //     and decides when an attempt, a renewal or the end is due.
 //   - [Refill] carries one store out of quarantine.
+//   - [SetChange] moves stores from one set to another while locks are held.
 //
 // A machine is driven by one caller at a time. Each event method takes now,
 // which never goes back; Calls then drains what to send, and Next says when
