@@ -61,6 +61,8 @@ var layers = []layer{
 		instead: "the suite checks any store against the model, and must not know one"},
 	{dir: "stores/redisstore/internal/trial", own: []string{".", "internal/core", "internal/model", "stores/redisstore"}, instead: trialInstead},
 	{dir: "stores/redisstore/minitest", tests: []string{".", "stores/redisstore", "stores/redisstore/internal/trial", "storetest"}, instead: trialInstead},
+	{dir: "stores/etcdstore", own: []string{".", "internal/core", "internal/model"}, tests: []string{"storetest", "internal/testserver"},
+		instead: "it decides by the model and writes to etcd"},
 	{dir: "stores/*", own: []string{".", "clock", "internal/model", "internal/modelstore"},
 		tests: []string{"internal/core", "storetest", "internal/testserver", "fence"}, instead: storeInstead},
 	{dir: "fence", own: []string{".", "clock"}, tests: []string{"stores/memstore"}, instead: "a guard needs a token and nothing else"},
@@ -265,7 +267,7 @@ func TestRulesPure(t *testing.T) {
 
 // sleepers are the files that may poll with time.Sleep, because what they wait
 // for is a process of its own that tells nobody when it is done.
-var sleepers = regexp.MustCompile(`^((cmd/quorum|stores/redisstore|internal/testserver)/.*_test\.go|storetest/call\.go)$`)
+var sleepers = regexp.MustCompile(`^((cmd/quorum|stores/(redis|etcd)store|internal/testserver)/.*_test\.go|storetest/call\.go)$`)
 
 func TestRulesNoSleep(t *testing.T) {
 	for _, s := range sources(t) {

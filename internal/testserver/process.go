@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -149,4 +150,23 @@ func freePort(t testing.TB) int {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// findBuilt returns the path of a program that scripts/servers builds into the
+// repository's cache.
+func findBuilt(t testing.TB, program string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, ".cache", "bin", program)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	text := fmt.Sprintf("%s was not built and this test needs it: run `make servers`", program)
+	if testing.Short() && os.Getenv("CI") == "" {
+		t.Skip(text)
+	}
+	t.Fatal(text)
+	return ""
 }

@@ -1,0 +1,299 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/core"
+	"github.com/quorumlock/quorum/internal/model"
+)
+
+// carry does what a request asks: it reads, lets the model decide, and writes
+// in one transaction that compares all that the decision rests on. A conflict
+// is no denial: the transaction then reads, and the decision is taken again.
+func (s *Store) carry(ctx context.Context, req core.Request) (*move, error) {
+	who := holder{req.Key, req.Owner.ID}
+	var seen *sight
+	if req.Verb == core.Extend || req.Verb == core.Release {
+		seen = s.memory.recall(who)
+	}
+	guess := seen != nil
+	for {
+		if seen == nil {
+			var err error
+			if seen, err = s.prepare(ctx, req); err != nil {
+				return nil, quorum.Undelivered(explain(err))
+			}
+			guess = false
+		}
+		m := decide(seen, req, s.now(), s.gone.Load())
+		if guess && m.answer.Outcome != core.Granted {
+			seen = nil // what is remembered decides no refusal
+			continue
+		}
+		if m.idle() {
+			return m, nil
+		}
+		again, err := s.commit(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		if again == nil && !s.gone.Load() {
+			return m, nil
+		}
+		if again == m.seen { // it has to be read
+			again = nil
+		}
+		seen, guess = again, false
+	}
+}
+
+// prepare reads. Where an Acquire has no spare lease, it asks for one at the
+// same time: what it is not used for, it is a spare for.
+func (s *Store) prepare(ctx context.Context, req core.Request) (seen *sight, err error) {
+	if req.Verb != core.Acquire {
+		return s.look(ctx, req.Key)
+	}
+	length := seconds(req.TTL)
+	if spare, ok := s.memory.spare(length, time.Now()); ok {
+		s.memory.give(spare)
+		return s.look(ctx, req.Key)
+	}
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		l, err := s.grant(both, length)
+		if err == nil {
+			s.memory.give(l)
+		}
+		return err
+	})
+	group.Go(func() (err error) {
+		seen, err = s.look(both, req.Key)
+		return err
+	})
+	return seen, group.Wait()
+}
+
+// commit writes a move. It returns nil when that is done, and what to decide by
+// when it was not: m.seen itself, if that has to be read first.
+func (s *Store) commit(ctx context.Context, m *move) (again *sight, err error) {
+	own, marks, err := s.leases(ctx, m)
+	if err != nil {
+		return nil, quorum.Undelivered(explain(err))
+	}
+	who := holder{m.req.Key, m.req.Owner.ID}
+	known := s.revision.Load()
+	reply, alive, err := s.send(ctx, m, own, marks)
+	switch {
+	case err != nil && definite(err):
+		s.giveBack(m, own)
+		return nil, quorum.Undelivered(explain(err))
+	case errors.Is(err, rpctypes.ErrLeaseNotFound): // so nothing was written
+		return m.seen, nil
+	case err != nil:
+		s.memory.doubt(who, own)
+		return nil, explain(err)
+	case !reply.Succeeded:
+		s.hear(known, reply.Header.Revision)
+		s.giveBack(m, own)
+		again, err = s.parse(m.req.Key, reply)
+		if err != nil {
+			return nil, quorum.Undelivered(err)
+		}
+		return again, nil
+	case errors.Is(alive, rpctypes.ErrLeaseNotFound): // the vote is over, or ends with its lease
+		return m.seen, nil
+	case alive != nil:
+		s.memory.doubt(who, own)
+		return nil, explain(alive)
+	}
+	if m.quarantine {
+		s.restart(reply.Header.Revision)
+	}
+	s.hear(known, reply.Header.Revision)
+	s.learn(m, own, marks, reply)
+	return nil, nil
+}
+
+// leases finds the lease of the vote, and one for marks or for a quarantine.
+func (s *Store) leases(ctx context.Context, m *move) (own lease, marks lease, err error) {
+	switch {
+	case m.renews() && m.lease != 0:
+		own = lease{id: m.lease, asked: m.seconds, seconds: m.seconds, renewed: time.Now()}
+	case m.renews():
+		if own, err = s.take(ctx, m.seconds, m.proof == 0); err != nil {
+			return own, marks, err
+		}
+		m.seconds = own.seconds
+	}
+	if m.quarantine || len(m.marks) > 0 {
+		lasting := m.req.MaxTTL
+		if len(m.marks) > 0 {
+			lasting += m.req.Limit // a tombstone outlasts the longest call
+		}
+		if marks, err = s.grant(ctx, seconds(lasting)); err != nil {
+			s.giveBack(m, own)
+		}
+	}
+	return own, marks, err
+}
+
+// take returns a spare lease, or asks for one.
+func (s *Store) take(ctx context.Context, length int64, spare bool) (lease, error) {
+	if l, ok := s.memory.spare(length, time.Now()); ok && spare {
+		l.renewed = time.Now()
+		return l, nil
+	}
+	return s.grant(ctx, length)
+}
+
+// giveBack makes a lease that a move took, and left unused, a spare again.
+func (s *Store) giveBack(m *move, own lease) {
+	if own.id != 0 && m.lease == 0 {
+		s.memory.give(own)
+	}
+}
+
+// send carries out the transaction and renews the vote's lease at the same
+// time. Both have to succeed: a transaction still sees a vote whose time was
+// over half a second ago, and only a renewal refuses it.
+func (s *Store) send(ctx context.Context, m *move, own, marks lease) (reply *clientv3.TxnResponse, alive, err error) {
+	txn := s.client().Txn(ctx).If(s.compares(m)...).Then(s.writes(m, own, marks)...).Else(s.reads(m.req.Key)...)
+	renew := own.id
+	if own.fresh {
+		renew = m.proof
+	}
+	if renew == 0 {
+		reply, err = txn.Commit()
+		return reply, nil, err
+	}
+	// Where the transaction fails, nobody waits for the renewal.
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, alive = s.client().KeepAliveOnce(both, renew)
+	}()
+	reply, err = txn.Commit()
+	if err != nil || !reply.Succeeded {
+		cancel()
+	}
+	<-done
+	return reply, alive, err
+}
+
+// compares are all that a move rests on.
+func (s *Store) compares(m *move) []clientv3.Cmp {
+	var all []clientv3.Cmp
+	unchanged := func(key string, mod int64) {
+		all = append(all, clientv3.Compare(clientv3.ModRevision(key), "=", mod))
+	}
+	if m.req.Verb != core.Release || m.record != nil {
+		// Also where nothing of it is used: the record is what changes when a
+		// counter is dropped, which a counter that is absent again does not show.
+		unchanged(s.recordKey(), m.seen.recordMod)
+	}
+	if m.req.Key == "" {
+		return all
+	}
+	folder, id := s.folder(m.req.Key), m.req.Owner.ID
+	for _, leaf := range []string{voteLeaf, countLeaf, voteLeafOf(id, core.Shared), tombLeafOf(id)} {
+		unchanged(folder+leaf, m.seen.kept[leaf].mod)
+	}
+	if m.vote != nil && m.vote.Mode == core.Exclusive {
+		// No reader came in. One that went is in nobody's way.
+		all = append(all, clientv3.Compare(clientv3.ModRevision(folder+readLeaf).WithPrefix(), "<", m.seen.revision+1))
+	}
+	return all
+}
+
+// writes are what a move writes, and last, for a reader, the question how many
+// there are then.
+func (s *Store) writes(m *move, own, marks lease) []clientv3.Op {
+	var all []clientv3.Op
+	put := func(key, text string, id clientv3.LeaseID) {
+		all = append(all, clientv3.OpPut(key, text, clientv3.WithLease(id)))
+	}
+	folder := s.folder(m.req.Key)
+	if m.record != nil {
+		quarantine := m.seen.quarantine
+		if m.quarantine {
+			quarantine = int64(marks.id)
+			put(s.quarantineKey(), version, marks.id)
+		}
+		put(s.recordKey(), recordText(m.record, quarantine), clientv3.NoLease)
+	}
+	for _, leaf := range m.drops {
+		all = append(all, clientv3.OpDelete(folder+leaf))
+	}
+	if m.write {
+		put(folder+m.leaf, voteText(*m.vote, m.seconds), own.id)
+	}
+	if m.tally != "" {
+		put(folder+countLeaf, m.tally, clientv3.NoLease)
+	}
+	for _, mark := range m.marks {
+		put(folder+mark.leaf, mark.text, marks.id)
+	}
+	if m.renews() && m.vote.Mode == core.Shared {
+		all = append(all, clientv3.OpGet(folder+readLeaf, clientv3.WithPrefix(), clientv3.WithCountOnly()))
+	}
+	return all
+}
+
+// learn notes what a move that was carried out has left.
+func (s *Store) learn(m *move, own, marks lease, reply *clientv3.TxnResponse) {
+	if m.quarantine {
+		m.seen.quarantine, m.seen.over = int64(marks.id), false
+	}
+	who := holder{m.req.Key, m.req.Owner.ID}
+	if m.req.Verb == core.Release {
+		_, leaf := m.seen.vote(m.req.Owner.ID)
+		if m.answer.Outcome != core.Granted {
+			leaf = ""
+		}
+		s.memory.drop(who, m.seen.kept[leaf].lease)
+		return
+	}
+	if !m.renews() {
+		return
+	}
+	if m.vote.Mode == core.Shared {
+		m.answer.Readers = int(reply.Responses[len(reply.Responses)-1].GetResponseRange().Count)
+	}
+	m.answer.TTL = time.Duration(m.seconds) * time.Second
+	s.memory.hold(who, m.after(own, reply.Header.Revision), own)
+}
+
+// after is the sight that a move leaves, for its owner's next request. What is
+// not the owner's is as it was: where it has changed, a compare fails.
+func (m *move) after(own lease, revision int64) *sight {
+	v := *m.seen
+	v.revision, v.name = revision, m.name
+	v.held = true
+	if m.record != nil {
+		v.record, v.recordMod = *m.record, revision
+	}
+	v.kept = make(map[string]kept, 3)
+	for _, leaf := range []string{voteLeaf, countLeaf, voteLeafOf(m.req.Owner.ID, core.Shared), tombLeafOf(m.req.Owner.ID)} {
+		v.kept[leaf] = m.seen.kept[leaf]
+	}
+	for _, leaf := range m.drops {
+		delete(v.kept, leaf)
+	}
+	if m.write {
+		v.kept[m.leaf] = kept{revision, own.id, m.seconds, voteText(*m.vote, m.seconds)}
+	}
+	if m.tally != "" {
+		v.kept[countLeaf] = kept{mod: revision, text: m.tally}
+	}
+	v.name.Votes = []model.Vote{*m.vote}
+	return &v
+}

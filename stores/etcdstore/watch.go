@@ -1,0 +1,71 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// Watch implements [quorum.Watcher]. It tells of votes that are deleted, by
+// their owner, by the end of their lease, by force or by hand. All watches of
+// one client share one stream. A cluster that has no leader ends it.
+func (s *Store) Watch(ctx context.Context, r quorum.Request, tell func(quorum.Wake)) error {
+	if err := check(core.Release, &r); err != nil {
+		return s.unsent(err)
+	}
+	if err := s.watch(ctx, &r, tell); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("etcd store %s: watch %q: %w", s.name, r.Key, err)
+	}
+	return nil
+}
+
+func (s *Store) watch(ctx context.Context, r *quorum.Request, tell func(quorum.Wake)) error {
+	if err := s.connected(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel() // takes the watch off the stream
+	folder := s.folder(r.Key)
+	for reply := range s.client().Watch(ctx, folder, clientv3.WithPrefix(), clientv3.WithPrevKV(), clientv3.WithCreatedNotify()) {
+		switch {
+		case reply.Err() != nil: // also where what happened since a broken connection was compacted
+			return explain(reply.Err())
+		case reply.Created:
+			tell(quorum.Wake{Kind: quorum.WakeStarted})
+		}
+		if ended(reply.Events, folder) {
+			tell(quorum.Wake{Kind: quorum.WakeChanged})
+		}
+	}
+	return errors.New("the watch ended")
+}
+
+// ended reports whether a vote ended among the events of one folder.
+func ended(events []*clientv3.Event, folder string) bool {
+	for _, e := range events {
+		leaf := strings.TrimPrefix(string(e.Kv.Key), folder)
+		if leaf != voteLeaf && !strings.HasPrefix(leaf, readLeaf) {
+			continue
+		}
+		if e.Type == clientv3.EventTypeDelete || replaced(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced reports whether one owner's vote was put in the place of another's.
+func replaced(e *clientv3.Event) bool {
+	if e.PrevKv == nil {
+		return false
+	}
+	old, _, err := parseVote(e.PrevKv.Value)
+	now, _, wrong := parseVote(e.Kv.Value)
+	return err == nil && wrong == nil && old.Owner.ID != now.Owner.ID
+}
