@@ -223,7 +223,7 @@ func (d *driver) votes(view func(i int) core.VoteView) []Vote {
 	out := make([]Vote, len(d.set.members))
 	for i, m := range d.set.members {
 		v := view(i)
-		out[i] = Vote{Store: m.Name(), Outcome: Outcome(v.Outcome), Token: v.Token, Took: v.Took}
+		out[i] = Vote{Store: m.Name(), Outcome: Outcome(v.Outcome), Token: v.Token, Mode: Mode(v.Mode), Took: v.Took}
 		err, nested := d.errs[i], d.nested[i]
 		switch {
 		case v.Released:

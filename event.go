@@ -22,6 +22,8 @@ const (
 	EventRefilled                     // a store left quarantine: Store; Err when only the servers' clocks vouch for token order
 	EventNewSet                       // every store is in quarantine: a new set waits for MaxTTL unless Init declares it new
 	EventAdvice                       // a setting that endangers locks, such as an eviction policy: Store, Err
+	EventPromoted                     // a reader's lease became a writer's, with a new Token
+	EventDemoted                      // a writer's lease became a reader's
 )
 
 // Event is something worth a line of a log or a count of a metric. Fields may
@@ -43,5 +45,6 @@ func (k EventKind) String() string {
 	return [...]string{
 		"acquired", "failed", "waiting", "renewed", "renewal failed", "expiring", "lost", "released",
 		"release failed", "store failed", "twin", "quarantine", "refilled", "new set", "advice",
+		"promoted", "demoted",
 	}[k]
 }

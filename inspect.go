@@ -174,7 +174,7 @@ func lookAt(s StoreStatus) view {
 		return view{} // it does not know
 	case len(s.State.Holders) == 0:
 		return view{free: true}
-	case s.State.Holders[0].Mode == Shared:
+	case s.State.Holders[0].Mode == ModeShared:
 		return view{owner: readers}
 	}
 	return view{owner: s.State.Holders[0].Owner}

@@ -32,7 +32,10 @@ type Lease struct {
 	cause   error // why it is over
 	closing error // set when the locker closes it
 	waits   map[uint32]chan error
+	heirs   map[uint32]*Lease // promotions under way, and the lease that each would make
 	serial  uint32
+	mode    Mode
+	final   []Vote // once another Lease carries it on
 	release *release
 	news    []Event
 	left    core.Set // stores told as given up on
@@ -86,6 +89,9 @@ func (l *Lease) Err() error {
 func (l *Lease) Votes() []Vote {
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
+	if l.final != nil {
+		return l.final
+	}
 	return l.d.votes(l.m.Quorum().View)
 }
 

@@ -11,17 +11,24 @@ import (
 
 // settled takes the machine's notices, under d.mu, and returns what to do once
 // it is free.
-func (l *Lease) settled(now clock.Instant) func() {
-	notices := l.m.Notices()
-	for _, n := range notices {
+func (l *Lease) settled(now clock.Instant) func() { return l.hear(now, l.m.Notices()) }
+
+func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
+	var then func() // of the lease that carries this one on
+	for i, n := range notices {
+		if n.Kind == core.NoticeChanged && l.promotes(n) {
+			then = l.handOn(now, n.Serial, notices[i+1:])
+			break
+		}
 		l.take(now, n)
 	}
 	if l.cause == nil {
 		l.until.Store(int64(l.m.Until()))
+		l.mode = Mode(l.m.Mode())
 	} else {
 		l.until.Store(int64(-core.Never))
 	}
-	quiet := l.m.Quiet()
+	quiet := then == nil && l.m.Quiet()
 	if len(notices) == 0 && !quiet {
 		return nil
 	}
@@ -43,6 +50,9 @@ func (l *Lease) settled(now clock.Instant) func() {
 				l.locker.forget(l)
 			}
 			l.d.mu.Unlock()
+		}
+		if then != nil {
+			then()
 		}
 	}
 }
@@ -71,7 +81,9 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 	case core.NoticeExpiring:
 		l.tell(Event{Kind: EventExpiring, Left: q.Until().Sub(now)})
 	case core.NoticeExtended:
-		l.answer(n)
+		l.answer(n, func() error { return l.opError("extend", ErrNoQuorum) })
+	case core.NoticeChanged:
+		l.changed(n)
 	case core.NoticeLost:
 		lost := &LostError{Key: l.key, Token: l.token, Reason: LossReason(n.Reason)}
 		if l.cause == nil {
@@ -83,7 +95,8 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 	}
 }
 
-func (l *Lease) answer(n core.Notice) {
+// answer tells who waits for the end of an extension or a change of mode.
+func (l *Lease) answer(n core.Notice, failed func() error) {
 	wait := l.waits[n.Serial]
 	delete(l.waits, n.Serial)
 	switch {
@@ -96,7 +109,7 @@ func (l *Lease) answer(n core.Notice) {
 		// The machine tells extensions before the loss itself.
 		wait <- &LostError{Key: l.key, Token: l.token, Reason: LossReason(l.m.Reason())}
 	default:
-		wait <- l.opError("extend", ErrNoQuorum)
+		wait <- failed()
 	}
 }
 

@@ -160,12 +160,9 @@ func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, err
 	}
 	lease := &Lease{
 		locker: l, key: key, set: s, m: core.NewLease(cfg),
-		decided: make(chan struct{}), waits: map[uint32]chan error{}, started: s.clock.Now(),
+		decided: make(chan struct{}), waits: map[uint32]chan error{}, heirs: map[uint32]*Lease{}, started: s.clock.Now(),
 	}
-	lease.outer, _ = ctx.Value(leaseKey{}).(*Lease)
-	lease.until.Store(int64(-core.Never))
-	values := context.WithValue(context.WithoutCancel(ctx), leaseKey{}, lease)
-	lease.ctx, lease.cancel = context.WithCancelCause(values)
+	lease.carry(ctx)
 	lease.d = newDriver(ctx, l.set, s.clock, lease.m)
 	lease.d.settled, lease.d.met, lease.d.crew, lease.d.health = lease.settled, l.met, l.crew, l.health
 	if !l.watch(lease) {
@@ -173,6 +170,14 @@ func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, err
 	}
 	l.keeper.sweep()
 	return lease, nil
+}
+
+// carry makes the context of a lease out of the values of its caller's.
+func (l *Lease) carry(ctx context.Context) {
+	l.outer, _ = ctx.Value(leaseKey{}).(*Lease)
+	l.until.Store(int64(-core.Never))
+	values := context.WithValue(context.WithoutCancel(ctx), leaseKey{}, l)
+	l.ctx, l.cancel = context.WithCancelCause(values)
 }
 
 // Do takes the lock, calls fn and gives the lock back. It is the one call that
@@ -222,6 +227,15 @@ func (l *Locker) forget(lease *Lease) {
 	if l.closed && len(l.live) == 0 {
 		l.closeIdle()
 	}
+}
+
+// replace keeps a lease that carries another one on, also while closing: there
+// is no moment in which neither is kept.
+func (l *Locker) replace(old, heir *Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.live, old)
+	l.live[heir] = struct{}{}
 }
 
 func (l *Locker) closeIdle() {

@@ -51,7 +51,7 @@ func defaults() settings {
 		releaseLimit: 5 * time.Second,
 		driftRate:    0.01,
 		driftFixed:   2 * time.Millisecond,
-		mode:         Exclusive,
+		mode:         ModeExclusive,
 		clock:        clock.System(),
 	}
 }
@@ -137,6 +137,15 @@ func Expiring(d time.Duration) Option {
 // by default. The name is free at most one TTL later.
 func MaxHold(d time.Duration) Option {
 	return Option{"MaxHold", true, func(s *settings) { s.maxHold = d }}
+}
+
+// Shared takes the lock as a reader: many readers may hold a name together, or
+// one writer alone. Each reader has a lease of its own, which ends without the
+// others. A store that cannot share grants to one reader at a time, and
+// [Lease.Votes] says so; [Limits] tell beforehand. [Lease.Promote] makes a
+// reader the writer.
+func Shared() Option {
+	return Option{"Shared", true, func(s *settings) { s.mode = ModeShared }}
 }
 
 // Label says who holds the lock, for people who ask: at most 200 bytes added

@@ -49,7 +49,7 @@ func TestDefaultsReachTheStores(t *testing.T) {
 			lease := must(t, b.locker(quorum.TTL(ttl)), "k")
 			within(t, "what is left", lease.Remaining(), ttl-ttl/100-2*time.Millisecond, ttl-ttl/100-2*time.Millisecond)
 			r := b.spoil[b.ask("k")[0]].Log(nil)[0].Request
-			if r.TTL != ttl || r.MaxTTL != time.Minute || r.Limit != limit || r.Mode != quorum.Exclusive {
+			if r.TTL != ttl || r.MaxTTL != time.Minute || r.Limit != limit || r.Mode != quorum.ModeExclusive {
 				t.Errorf("the first store was asked for %v of %v within %v, %v", r.TTL, r.MaxTTL, r.Limit, r.Mode)
 			}
 			time.Sleep(ttl/3 - time.Millisecond)

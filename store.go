@@ -104,8 +104,8 @@ type Mode uint8
 
 // The modes.
 const (
-	Exclusive = Mode(core.Exclusive) // alone
-	Shared    = Mode(core.Shared)    // beside other readers
+	ModeExclusive = Mode(core.Exclusive) // alone
+	ModeShared    = Mode(core.Shared)    // beside other readers
 )
 
 // String returns "exclusive" or "shared".
@@ -214,7 +214,7 @@ type Request struct {
 type Grant struct {
 	Token    int64         // the owner's grant token on this store
 	TTL      time.Duration // given, counted from when the request left; at least what was asked
-	Mode     Mode          // Exclusive where the store cannot share
+	Mode     Mode          // exclusive where the store cannot share
 	Readers  int           // of a shared vote: readers that hold the name, this one included
 	Previous Previous
 	Server   string // identity of the server, to notice one server under two names
@@ -257,6 +257,7 @@ type Vote struct {
 	Store   string // its name
 	Outcome Outcome
 	Token   int64
+	Mode    Mode          // of a vote: exclusive where the store cannot share, whatever was asked for
 	Took    time.Duration // from sending to the answer
 	Err     error         // nil when granted or not asked
 	Votes   []Vote        // of a composite: its members' votes

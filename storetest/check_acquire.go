@@ -9,7 +9,7 @@ import (
 var acquireChecks = []check{
 	{"acquire/free name is granted", "nothing else works where a free name cannot be taken", func(c *call) {
 		g := c.acquire(owner())
-		if g.Mode != quorum.Exclusive {
+		if g.Mode != quorum.ModeExclusive {
 			c.failf("an exclusive request was granted %s", g.Mode)
 		}
 	}},

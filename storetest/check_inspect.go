@@ -30,7 +30,7 @@ var inspectChecks = []check{
 			c.fatalf("Inspect shows %d holders, want 1", len(s.Holders))
 		}
 		h := s.Holders[0]
-		if h.Label != "host-7 pid 4711" || h.Token != g.Token || h.Mode != quorum.Exclusive || h.Owner != a.Digest() {
+		if h.Label != "host-7 pid 4711" || h.Token != g.Token || h.Mode != quorum.ModeExclusive || h.Owner != a.Digest() {
 			c.failf("Inspect shows label %q, token %d, %s, owner %q; want %q, %d, exclusive, %q",
 				h.Label, h.Token, h.Mode, h.Owner, "host-7 pid 4711", g.Token, a.Digest())
 		}
@@ -69,7 +69,7 @@ var inspectChecks = []check{
 			want[l] = true
 		}
 		for _, h := range c.inspect().Holders {
-			if h.Mode != quorum.Shared {
+			if h.Mode != quorum.ModeShared {
 				c.failf("reader %q is shown as %s", h.Label, h.Mode)
 			}
 			delete(want, h.Label)

@@ -119,7 +119,7 @@ func (w *twins) one() {
 		w.kind(&r)
 	}
 	if w.shares && w.rand.IntN(2) == 0 && r.Kind != quorum.KindForce {
-		r.Mode = quorum.Shared
+		r.Mode = quorum.ModeShared
 	}
 	if r.Kind == quorum.KindRepair || w.rand.IntN(3) == 0 {
 		r.Floor = w.last[r.Key] + int64(w.rand.IntN(6)) - 2

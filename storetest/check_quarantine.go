@@ -135,8 +135,8 @@ var quarantineChecks = []check{
 		c.acquire(at(w, 1))
 		c.acquire(at(r, 1), shared, other)
 		c.forget(h)
-		c.acquire(at(w, 2), converting(quorum.Shared))
-		c.quarantined(at(r, 2), converting(quorum.Exclusive), other)
+		c.acquire(at(w, 2), converting(quorum.ModeShared))
+		c.quarantined(at(r, 2), converting(quorum.ModeExclusive), other)
 		c.extend(at(r, 1), shared, other)
 	}},
 	{"quarantine/an operator's fresh ends it at once", "a new set could not be used", func(c *call) {

@@ -7,7 +7,7 @@ var sharedChecks = []check{
 		if c.store.Limits().Shares {
 			c.skip("Limits.Shares is true")
 		}
-		if g := c.acquire(owner(), shared); g.Mode != quorum.Exclusive {
+		if g := c.acquire(owner(), shared); g.Mode != quorum.ModeExclusive {
 			c.failf("Grant.Mode = %s although Limits.Shares is false", g.Mode)
 		}
 		c.contended(owner(), shared)
@@ -16,7 +16,7 @@ var sharedChecks = []check{
 		c.needShares()
 		for want := 1; want <= 3; want++ {
 			g := c.acquire(owner(), shared)
-			if g.Mode != quorum.Shared || g.Readers != want {
+			if g.Mode != quorum.ModeShared || g.Readers != want {
 				c.failf("reader %d was granted %s beside %d readers, want shared and %d", want, g.Mode, g.Readers, want)
 			}
 		}
@@ -118,7 +118,7 @@ var sharedChecks = []check{
 		a := owner()
 		c.acquire(a, shared)
 		c.acquire(owner(), shared)
-		if g := c.extend(a, shared); g.Readers != 2 || g.Mode != quorum.Shared {
+		if g := c.extend(a, shared); g.Readers != 2 || g.Mode != quorum.ModeShared {
 			c.failf("Extend answered %s with %d readers, want shared with 2", g.Mode, g.Readers)
 		}
 	}},
@@ -129,9 +129,9 @@ var convertChecks = []check{
 		c.needShares()
 		a := owner()
 		read := c.acquire(at(a, 1), shared).Token
-		g := c.acquire(at(a, 2), converting(quorum.Exclusive))
+		g := c.acquire(at(a, 2), converting(quorum.ModeExclusive))
 		c.above("the writer's token", g.Token, read)
-		if g.Mode != quorum.Exclusive {
+		if g.Mode != quorum.ModeExclusive {
 			c.failf("a promotion was granted %s", g.Mode)
 		}
 		c.contended(owner(), shared)
@@ -143,7 +143,7 @@ var convertChecks = []check{
 		a, b := owner(), owner()
 		read := c.acquire(at(a, 1), shared).Token
 		c.acquire(b, shared)
-		r := c.denied(at(a, 2), converting(quorum.Exclusive))
+		r := c.denied(at(a, 2), converting(quorum.ModeExclusive))
 		if r.Clean {
 			c.failf("a refused promotion says Clean although its read vote is there")
 		}
@@ -152,16 +152,16 @@ var convertChecks = []check{
 	}},
 	{"convert/promotion without a vote is refused", "an owner whose vote had ended would write on", func(c *call) {
 		c.needShares()
-		c.denied(at(owner(), 2), converting(quorum.Exclusive))
+		c.denied(at(owner(), 2), converting(quorum.ModeExclusive))
 		c.free()
 	}},
 	{"convert/demotion lets readers in without a gap", "a writer would have to let go before it could read", func(c *call) {
 		c.needShares()
 		a, b := owner(), owner()
 		write := c.acquire(at(a, 1)).Token
-		g := c.acquire(at(a, 2), converting(quorum.Shared), floor(write))
+		g := c.acquire(at(a, 2), converting(quorum.ModeShared), floor(write))
 		c.equal("the reader's token", g.Token, write)
-		if g.Mode != quorum.Shared || g.Readers != 1 {
+		if g.Mode != quorum.ModeShared || g.Readers != 1 {
 			c.failf("a demotion was granted %s with %d readers, want shared with 1", g.Mode, g.Readers)
 		}
 		c.above("the next reader's token", c.acquire(b, shared).Token, write)
@@ -173,13 +173,13 @@ var convertChecks = []check{
 		c.needLeaf()
 		a := owner()
 		write := c.acquire(at(a, 1)).Token
-		c.equal("the reader's token", c.acquire(at(a, 2), converting(quorum.Shared)).Token, write)
+		c.equal("the reader's token", c.acquire(at(a, 2), converting(quorum.ModeShared)).Token, write)
 	}},
 	{"convert/demotion takes a floor", "a demoted lease's votes would have different tokens", func(c *call) {
 		c.needShares()
 		a := owner()
 		write := c.acquire(at(a, 1)).Token
-		c.equal("the reader's token", c.acquire(at(a, 2), converting(quorum.Shared), floor(write+9)).Token, write+9)
+		c.equal("the reader's token", c.acquire(at(a, 2), converting(quorum.ModeShared), floor(write+9)).Token, write+9)
 		c.release(at(a, 2))
 		c.above("the next writer's token", c.acquire(owner()).Token, write+9)
 	}},
@@ -187,7 +187,7 @@ var convertChecks = []check{
 		c.needShares()
 		a := owner()
 		write := c.acquire(at(a, 1)).Token
-		c.acquire(at(a, 2), converting(quorum.Shared), floor(write))
+		c.acquire(at(a, 2), converting(quorum.ModeShared), floor(write))
 		c.denied(at(a, 1))
 		c.acquire(owner(), shared)
 	}},
@@ -195,7 +195,7 @@ var convertChecks = []check{
 		c.needShares()
 		a := owner()
 		c.acquire(at(a, 1), shared, lasting(c.short))
-		c.acquire(at(a, 2), converting(quorum.Exclusive), lasting(c.short))
+		c.acquire(at(a, 2), converting(quorum.ModeExclusive), lasting(c.short))
 		c.lapse()
 		c.notHeld(at(a, 2))
 		c.free()

@@ -106,7 +106,7 @@ var warps = []struct {
 }{
 	{"a writer gets in beside readers", "shared/writer is refused beside readers", func(w *warp) {
 		w.acquire = func(_ *reference, r *quorum.Request) {
-			if r.Mode == quorum.Exclusive && r.Kind == quorum.KindNew {
+			if r.Mode == quorum.ModeExclusive && r.Kind == quorum.KindNew {
 				r.Kind = quorum.KindForce
 			}
 		}
@@ -120,7 +120,7 @@ var warps = []struct {
 	}},
 	{"readers share one end", "shared/each reader ends by itself", func(w *warp) {
 		w.acquire = func(at *reference, r *quorum.Request) {
-			if n := at.names[r.Key]; n != nil && r.Mode == quorum.Shared {
+			if n := at.names[r.Key]; n != nil && r.Mode == quorum.ModeShared {
 				for i := range n.Votes {
 					n.Votes[i].Until = at.now.Add(r.TTL)
 				}
@@ -129,14 +129,14 @@ var warps = []struct {
 	}},
 	{"a promotion pushes readers out", "convert/promotion beside another reader is refused", func(w *warp) {
 		w.acquire = func(_ *reference, r *quorum.Request) {
-			if r.Kind == quorum.KindConvert && r.Mode == quorum.Exclusive {
+			if r.Kind == quorum.KindConvert && r.Mode == quorum.ModeExclusive {
 				r.Kind = quorum.KindForce
 			}
 		}
 	}},
 	{"a demotion counts on", "convert/demotion keeps its token where the floor is lower", func(w *warp) {
 		w.acquire = func(at *reference, r *quorum.Request) {
-			if r.Kind == quorum.KindConvert && r.Mode == quorum.Shared {
+			if r.Kind == quorum.KindConvert && r.Mode == quorum.ModeShared {
 				r.Floor = at.names[r.Key].Counter + 1
 			}
 		}

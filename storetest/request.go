@@ -29,7 +29,7 @@ func kind(k quorum.Kind) mod       { return func(r *quorum.Request) { r.Kind = k
 func key(k string) mod             { return func(r *quorum.Request) { r.Key = k } }
 func label(l string) mod           { return func(r *quorum.Request) { r.Label = l } }
 func set(f quorum.Fingerprint) mod { return func(r *quorum.Request) { r.Set = f } }
-func shared(r *quorum.Request)     { r.Mode = quorum.Shared }
+func shared(r *quorum.Request)     { r.Mode = quorum.ModeShared }
 func entomb(r *quorum.Request)     { r.Entomb = true }
 func repairing(token int64) mod    { return all(kind(quorum.KindRepair), floor(token)) }
 func converting(m quorum.Mode) mod { return all(kind(quorum.KindConvert), mode(m)) }

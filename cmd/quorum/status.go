@@ -159,7 +159,7 @@ func printTable(w io.Writer, status *quorum.Status) error {
 			if who == "" {
 				who = "owner " + h.Owner
 			}
-			if h.Mode == quorum.Shared {
+			if h.Mode == quorum.ModeShared {
 				who += " (shared)"
 			}
 			fmt.Fprintf(table, "%s\t%s\t%d\t%v\n", s.Name, printable(who), h.Token, h.Left.Round(100*time.Millisecond))

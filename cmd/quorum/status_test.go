@@ -66,7 +66,7 @@ func TestR71StatusExitCodes(t *testing.T) {
 func TestR71JSONKeepsToItsSchema(t *testing.T) {
 	holder := quorum.Holder{Owner: "0123456789ab", Label: "a <b> & c", Token: 7, Since: time.Now(), Left: time.Second}
 	reader := holder
-	reader.Mode = quorum.Shared
+	reader.Mode = quorum.ModeShared
 	for _, status := range []quorum.Status{
 		{Key: "k", Verdict: quorum.VerdictFree, Stores: []quorum.StoreStatus{{Name: "a"}}},
 		{Key: "k", Verdict: quorum.VerdictUnknown, Stores: []quorum.StoreStatus{

@@ -112,6 +112,10 @@ func (l *Lease) settleChange(now clock.Instant) {
 		case l.q.Failure() == NoFailure:
 			l.renewAt, l.warned, l.misses = l.renewal(l.q.start), false, 0
 			l.endChange(true, NoFailure)
+			// The others were asked of the reader's lease, which is over.
+			for len(l.changes) > 0 {
+				l.endChange(false, ByAbandoned)
+			}
 		default:
 			l.step = changeUndoing
 			l.followRound(now)

@@ -196,6 +196,9 @@ func (q *Quorum) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 	if c.verb != Release || q.phase == Releasing {
 		s.took = now.Sub(c.sent)
 	}
+	if a.Outcome == Granted {
+		s.mode = a.Mode
+	}
 	switch c.verb {
 	case Acquire:
 		if c.demotes {

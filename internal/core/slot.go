@@ -55,6 +55,7 @@ type slot struct {
 	slow     bool          // it takes longer than the store did lately: the next need not wait for it
 	hedge    clock.Instant // when that happens
 	token    int64         // of a granted vote
+	mode     Mode          // of it; a store that cannot share gives an exclusive one
 	raises   uint8         // write-backs of the confirm phase that ended unclear
 	outcome  Outcome       // last, for people; a roll-back's does not count
 	released bool          // it is that of a release
@@ -188,6 +189,7 @@ type VoteView struct {
 	Pending  bool // asked, and no answer yet
 	Released bool // Outcome is that of a release
 	Token    int64
+	Mode     Mode // of a vote
 	Took     time.Duration
 }
 
@@ -196,7 +198,7 @@ func (q *Quorum) View(i int) VoteView {
 	s := &q.slots[i]
 	v := VoteView{Outcome: s.outcome, Released: s.released, Took: s.took}
 	if s.vote == granted {
-		v.Token = s.token
+		v.Token, v.Mode = s.token, s.mode
 	}
 	unreleased := q.phase == Releasing && s.mayHold() && !s.released
 	if s.vote == pending || s.busy && s.call.verb == Extend || unreleased {

@@ -72,8 +72,8 @@ func request(id byte, mods ...func(*quorum.Request)) quorum.Request {
 
 func TestGrantAndRefusalAreTranslatedWhole(t *testing.T) {
 	s, v := newStore(quorum.Limits{})
-	g, err := s.Acquire(t.Context(), request(1, func(r *quorum.Request) { r.Mode, r.Floor = quorum.Shared, 6_000_000<<26+70 }))
-	want := quorum.Grant{Token: 6_000_000<<26 + 70, TTL: 10 * time.Second, Mode: quorum.Shared, Readers: 1, Server: "server 1"}
+	g, err := s.Acquire(t.Context(), request(1, func(r *quorum.Request) { r.Mode, r.Floor = quorum.ModeShared, 6_000_000<<26+70 }))
+	want := quorum.Grant{Token: 6_000_000<<26 + 70, TTL: 10 * time.Second, Mode: quorum.ModeShared, Readers: 1, Server: "server 1"}
 	if err != nil || !reflect.DeepEqual(g, want) {
 		t.Fatalf("Acquire = %+v, %v; want %+v", g, err, want)
 	}

@@ -45,7 +45,7 @@ func TestFullMemory(t *testing.T) {
 	s := store(t, c)
 	declareNew(t, s)
 	held, reader := ask("held", owner()), ask("read", owner())
-	reader.Mode = quorum.Shared
+	reader.Mode = quorum.ModeShared
 	mustAcquire(t, s, held)
 	mustAcquire(t, s, reader)
 	if err := c.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {

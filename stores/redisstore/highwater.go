@@ -88,7 +88,7 @@ func (s *Store) Inspect(ctx context.Context, r quorum.Request) (quorum.State, er
 			Label: h.word(5),
 		}
 		if h.word(1) == "r" {
-			holder.Mode = quorum.Shared
+			holder.Mode = quorum.ModeShared
 		}
 		if h.err != nil {
 			return quorum.State{}, s.wrap(inspect, r.Key, h.err)

@@ -37,7 +37,7 @@ func TestF178KeysOfANameShareASlot(t *testing.T) {
 		force := ask(name, owner())
 		force.Kind = quorum.KindForce
 		mustAcquire(t, s, force)
-		r.Mode = quorum.Shared
+		r.Mode = quorum.ModeShared
 		mustAcquire(t, s, r)
 		w.Entomb = true
 		_ = s.Release(t.Context(), w)
@@ -65,7 +65,7 @@ func TestDeletedVoteFreesTheNameAndKeepsTheToken(t *testing.T) {
 	c := client(t, testserver.Redis(t).Addr)
 	s := store(t, c)
 	declareNew(t, s)
-	for _, mode := range []quorum.Mode{quorum.Exclusive, quorum.Shared} {
+	for _, mode := range []quorum.Mode{quorum.ModeExclusive, quorum.ModeShared} {
 		r := ask("k", owner())
 		r.Mode = mode
 		token := mustAcquire(t, s, r).Token
@@ -80,7 +80,7 @@ func TestDeletedVoteFreesTheNameAndKeepsTheToken(t *testing.T) {
 		mustRelease(t, s, next)
 		// A reader that comes now must not bring the deleted one back.
 		other := ask("k", owner())
-		other.Mode = quorum.Shared
+		other.Mode = quorum.ModeShared
 		if g := mustAcquire(t, s, other); g.Readers != 1 {
 			t.Errorf("%v: %d readers, want 1", mode, g.Readers)
 		}

@@ -90,7 +90,7 @@ func TestR48LongerLeasesOfTheOtherSetStand(t *testing.T) {
 	if err := s.Serve(t.Context(), long, []quorum.Fingerprint{short.Set}, []quorum.Fingerprint{short.Set, long.Set}); err != nil {
 		t.Fatal(err)
 	}
-	short.Mode, long.Mode = quorum.Shared, quorum.Shared
+	short.Mode, long.Mode = quorum.ModeShared, quorum.ModeShared
 	mustAcquire(t, s, long)
 	mustAcquire(t, s, short)
 	clock.Advance(50 * time.Minute)

@@ -28,7 +28,7 @@ func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quo
 	}
 	g.Token, g.Readers = t.number(1), int(t.number(4))
 	if t.word(2) == "r" {
-		g.Mode = quorum.Shared
+		g.Mode = quorum.ModeShared
 	}
 	switch t.word(3) {
 	case "r":

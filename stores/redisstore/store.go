@@ -148,7 +148,7 @@ var (
 	kinds = [...]string{
 		quorum.KindNew: "new", quorum.KindRepair: "repair", quorum.KindConvert: "convert", quorum.KindForce: "force",
 	}
-	modes = [...]string{quorum.Exclusive: "w", quorum.Shared: "r"}
+	modes = [...]string{quorum.ModeExclusive: "w", quorum.ModeShared: "r"}
 )
 
 // keys are the keys of a name, in the order that the scripts know them by.

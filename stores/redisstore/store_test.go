@@ -65,22 +65,22 @@ func TestReadersConvertAndRepair(t *testing.T) {
 	mustRelease(t, s, writer)
 
 	one, two := ask("k", owner()), ask("k", owner())
-	one.Mode, two.Mode = quorum.Shared, quorum.Shared
+	one.Mode, two.Mode = quorum.ModeShared, quorum.ModeShared
 	r1, r2 := mustAcquire(t, s, one), mustAcquire(t, s, two)
-	if r1.Token != taken.Token+1 || r2.Token != r1.Token || r2.Readers != 2 || r2.Mode != quorum.Shared {
+	if r1.Token != taken.Token+1 || r2.Token != r1.Token || r2.Readers != 2 || r2.Mode != quorum.ModeShared {
 		t.Errorf("readers: %+v %+v", r1, r2)
 	}
 	up := one
-	up.Kind, up.Mode, up.Owner.Attempt = quorum.KindConvert, quorum.Exclusive, 2
+	up.Kind, up.Mode, up.Owner.Attempt = quorum.KindConvert, quorum.ModeExclusive, 2
 	_, err := s.Acquire(t.Context(), up)
 	wantOutcome(t, err, quorum.OutcomeContended)
 	mustRelease(t, s, two)
 	w := mustAcquire(t, s, up)
-	if w.Token != r1.Token+1 || w.Mode != quorum.Exclusive {
+	if w.Token != r1.Token+1 || w.Mode != quorum.ModeExclusive {
 		t.Errorf("promotion: %+v", w)
 	}
 	down := up
-	down.Mode, down.Owner.Attempt = quorum.Shared, 3
+	down.Mode, down.Owner.Attempt = quorum.ModeShared, 3
 	if d := mustAcquire(t, s, down); d.Token != w.Token || d.Readers != 1 {
 		t.Errorf("demotion: %+v", d)
 	}
