@@ -269,7 +269,7 @@ var warps = []struct {
 	}},
 	{"a reader passes a writer who waits", "queue/a newer reader does not pass a writer", func(w *warp) {
 		w.acquire = func(at *reference, r *quorum.Request) {
-			if n := at.names[r.Key]; n != nil && r.Mode == quorum.Shared {
+			if n := at.names[r.Key]; n != nil && r.Mode == quorum.ModeShared {
 				n.Queue = nil
 			}
 		}
