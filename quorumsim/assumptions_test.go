@@ -137,3 +137,53 @@ func TestR89A9VotesDeletedByHand(t *testing.T) {
 	`}
 	breaks(t, kept, 3, func(c *Config) { c.Faults = []Fault{{Kind: Drop, From: 2 * time.Second}} }, "exclusion")
 }
+
+// A clock that jumps ahead for longer than counters rest, and back before a
+// call sees it, takes the counters with it.
+func TestR89A6ClocksLeapUnseen(t *testing.T) {
+	kept := Config{
+		Faults: []Fault{{Kind: ClockLeap, From: 5 * time.Second, By: 9 * time.Minute}},
+		Script: `
+			0s  0 acquire k
+			2s  0 release k
+			10s 1 acquire k
+		`}
+	breaks(t, kept, 3, func(c *Config) { c.Faults[0].By = 12 * time.Minute }, "order", "unique")
+}
+
+// A member that became two servers, as an old primary that goes on after a
+// promotion, votes twice. One server under two names does not: the later of
+// the two is not counted.
+func TestR89A8OneMemberIsTwoServers(t *testing.T) {
+	kept := Config{Clients: 2,
+		Faults: []Fault{{Kind: Twins, From: 3 * time.Second, To: 50 * time.Second, Stores: []int{0, 1}}},
+		Script: `
+			0s  0 acquire k
+			5s  1 acquire k
+			30s 0 release k
+			31s 0 acquire k
+		`}
+	breaks(t, kept, 3, func(c *Config) {
+		c.Faults = []Fault{{Kind: Split, From: 3 * time.Second, Stores: three, Clients: []int{1}}}
+	}, "exclusion", "order", "unique")
+}
+
+// Counters deleted by hand or evicted begin again.
+func TestR89A9CountersDeletedByHand(t *testing.T) {
+	kept := Config{Script: `
+		0s  0 acquire k
+		2s  0 release k
+		10s 1 acquire k
+	`}
+	breaks(t, kept, 3, func(c *Config) { c.Faults = []Fault{{Kind: Evict, From: 5 * time.Second}} }, "order", "unique")
+}
+
+// Two owners with the same 128 bits are one to every store.
+func TestR89A10RandomNumbersRepeat(t *testing.T) {
+	kept := Config{Script: `
+		0s  0 acquire k
+		1s  1 acquire k
+		20s 0 release k
+	`}
+	breaks(t, kept, 3, func(c *Config) { c.mutant = sim.OwnersRepeat }, "exclusion", "order", "unique")
+}

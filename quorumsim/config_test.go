@@ -67,6 +67,7 @@ func TestFaultKindsAreComplete(t *testing.T) {
 	all := []FaultKind{
 		Partition, PartitionAsk, PartitionReply, Clog, Slow, Hang, Full, Deny, Crash, Restart, Forget, Flush, RollBack,
 		ClockStep, ClockRate, ClockFreeze, Pause, Kill, Drift, Doze, Lossy, Echo, Drop,
+		Evict, ClockLeap, Twins, Split,
 	}
 	if len(all) != sim.FaultKinds {
 		t.Errorf("%d names for %d kinds", len(all), sim.FaultKinds)

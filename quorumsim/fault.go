@@ -37,6 +37,10 @@ const (
 	ClockRate   FaultKind = "clock rate"   // the clock runs PPM millionths fast
 	ClockFreeze FaultKind = "clock freeze" // the clock stands still
 	Drop        FaultKind = "drop"         // somebody deletes the votes of the first key by hand, at From
+	Evict       FaultKind = "evict"        // all that is kept of the first key is deleted, its counter too, at From
+	ClockLeap   FaultKind = "clock leap"   // the clock jumps by By and back at From, and no call sees it
+	Twins       FaultKind = "twins"        // the addresses of Stores lead to the server of the first of them
+	Split       FaultKind = "split"        // each is two servers that think they are it, and Clients reach the second
 )
 
 // The faults of Clients.
@@ -48,8 +52,8 @@ const (
 )
 
 // Fault is one thing that goes wrong for some time. ClockRate, Drift, Doze,
-// Drop and a ClockStep ahead break assumptions that the lock rests on, if they
-// are large enough: see docs/safety.md. So do Forget, Flush and RollBack of so
+// Drop, Evict, ClockLeap, Split and a ClockStep ahead break assumptions that the
+// lock rests on, if they are large enough: see docs/safety.md. So do Forget, Flush and RollBack of so
 // many stores that no quorum of the others is left.
 type Fault struct {
 	Kind    FaultKind
@@ -57,7 +61,7 @@ type Fault struct {
 	To      time.Duration // 0 is until the end of it
 	Stores  []int         // from 0; nil is all. Not of faults of clients
 	Clients []int         // from 0; nil is all. Not of faults of stores
-	By      time.Duration // of Slow, Echo, RollBack, ClockStep (which may be negative)
+	By      time.Duration // of Slow, Echo, RollBack, ClockLeap, ClockStep (which may be negative)
 	PPM     int64         // of Lossy, ClockRate, Drift: millionths; fast above zero, slow below
 }
 
@@ -65,7 +69,7 @@ type Fault struct {
 func (k FaultKind) ofClients() bool { return k == Pause || k == Kill || k == Drift || k == Doze }
 
 func (k FaultKind) ofPaths() bool {
-	return k == Partition || k == PartitionAsk || k == PartitionReply || k == Clog || k == Lossy || k == Echo
+	return k == Partition || k == PartitionAsk || k == PartitionReply || k == Clog || k == Lossy || k == Echo || k == Split
 }
 
 // simulated returns the fault as the world takes it.
@@ -93,7 +97,8 @@ func (f Fault) simulated(stores int, duration time.Duration) (sim.Fault, error) 
 		return sim.Fault{}, fmt.Errorf("%s at %v by %v: at least 0", f.Kind, f.From, f.By)
 	}
 	out := sim.Fault{Kind: kind, At: f.From, For: to - f.From, Clients: f.Clients, Amount: f.By, Rate: f.PPM}
-	if f.Kind == ClockStep || f.Kind == Drop || f.Kind == Flush {
+	switch f.Kind {
+	case ClockStep, ClockLeap, Drop, Evict, Flush:
 		out.For = 0
 	}
 	if f.Kind.ofClients() {

@@ -78,6 +78,20 @@ func (s *Store) Drop(key string) {
 	}
 }
 
+// Evict deletes all that is kept of a name, its counter too: by hand, or by a
+// server that is short of memory. The record stays, and knows nothing of it.
+func (s *Store) Evict(key string) {
+	if i, ok := s.find(key); ok {
+		s.names = slices.Delete(s.names, i, i+1)
+	}
+}
+
+// Expire drops what a server drops by itself once its clock shows now, between
+// two calls: the record does not move.
+func (s *Store) Expire(now Time) {
+	s.names = slices.DeleteFunc(s.names, func(n named) bool { return n.name.IdleAt() <= now })
+}
+
 // Forget loses everything, the record too, and begins the life run: its next
 // request puts it in quarantine.
 func (s *Store) Forget(run string) {

@@ -24,12 +24,13 @@ type Client struct {
 	onClose func()
 	leases  []*Lease // that still send or hold
 	refills []*refill
+	servers identities
 	swept   clock.Instant
 	stop    bool // the world is winding down
 }
 
 func (w *World) newClient(i int) *Client {
-	c := &Client{w: w, id: i, clock: ticker{parts: million}, refills: make([]*refill, w.cfg.Stores)}
+	c := &Client{w: w, id: i, clock: ticker{parts: million}, refills: make([]*refill, w.cfg.Stores), servers: newIdentities(w.cfg.Stores)}
 	// Clocks of clients mean nothing outside: they start anywhere.
 	c.clock.read = int64(time.Second) + int64(w.upTo(OfClock, time.Hour))
 	if w.cfg.Rates {
@@ -109,7 +110,7 @@ func (c *Client) kill() {
 	if c.closing && !c.closed {
 		c.onClose = nil
 	}
-	c.leases = nil
+	c.leases, c.servers = nil, newIdentities(len(c.refills))
 	c.life++
 	c.down = true
 }

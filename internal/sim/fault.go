@@ -36,13 +36,17 @@ const (
 	Lossy                           // messages between Clients and Stores are lost or doubled, Rate in a million each
 	Echo                            // requests from Clients to Stores are delivered again Amount later
 	Drop                            // somebody deletes the votes of key 0 on Stores by hand: breaks an assumption
+	Evict                           // all that Stores keep of key 0 is deleted, its counter too: breaks an assumption
+	ClockLeap                       // Stores' clocks jump by Amount and back at once, and no call sees it: breaks an assumption beyond ten minutes
+	Twins                           // the addresses of Stores lead to the server of the first of them
+	Split                           // Stores are two servers each, and Clients reach the second: breaks an assumption
 	faultKinds
 )
 
 var faultNames = [faultKinds]string{
 	"partition", "partition of requests", "partition of answers", "clog", "slow", "hang", "full", "deny",
 	"crash", "restart", "forget", "flush", "roll back", "clock step", "clock rate", "clock freeze",
-	"pause", "kill", "drift", "doze", "lossy", "echo", "drop",
+	"pause", "kill", "drift", "doze", "lossy", "echo", "drop", "evict", "clock leap", "twins", "split",
 }
 
 // FaultKinds is how many kinds there are.
@@ -58,7 +62,7 @@ func (k FaultKind) ofClients() bool { return k == Pause || k == Kill || k == Dri
 type Fault struct {
 	Kind    FaultKind
 	At      time.Duration // true time since the start of the run
-	For     time.Duration // how long; ClockStep and Drop are over at once
+	For     time.Duration // how long; ClockStep, ClockLeap, Drop and Evict are over at once
 	Stores  core.Set
 	Clients []int // nil is all
 	Amount  time.Duration

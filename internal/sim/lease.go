@@ -90,8 +90,10 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	if w.cfg.Doubles {
 		cfg.Doubles = core.Full(w.cfg.members())
 	}
-	binary.BigEndian.PutUint16(l.id[:], uint16(l.serial))
-	binary.BigEndian.PutUint64(l.id[8:], uint64(l.serial))
+	if w.cfg.Mutant != OwnersRepeat {
+		binary.BigEndian.PutUint16(l.id[:], uint16(l.serial))
+		binary.BigEndian.PutUint64(l.id[8:], uint64(l.serial))
+	}
 	cfg.Request.Owner.ID = l.id
 	l.m = core.NewLease(cfg)
 	l.believe = -core.Never

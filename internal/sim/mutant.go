@@ -26,6 +26,8 @@ const (
 	RefillsOutliveClose        // a closed locker goes on to bring stores back
 	InnerRollsBack             // a composite takes back and repairs by itself, as a lease does
 	SharesWithAll              // a store lets readers in beside a writer
+	TwinsUnseen                // a client counts one server under two names twice
+	OwnersRepeat               // every owner has the same 128 bits: breaks an assumption
 	mutants
 )
 
@@ -33,6 +35,7 @@ var mutantNames = [mutants]string{
 	"none", "no tombstones", "forgets unseen", "rolls back unseen", "quarantine over at once",
 	"extension revives", "release takes all", "leaves quarantine unread", "disjoint quorums", "calls without limit",
 	"fence looks away", "refills outlive close", "a composite rolls back by itself", "shares with all",
+	"twins unseen", "owners repeat",
 }
 
 func (m Mutant) String() string { return mutantNames[m] }

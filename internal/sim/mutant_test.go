@@ -82,9 +82,12 @@ var mutantCases = []mutantCase{
 	{name: "no write-back, in composites", bugs: core.BugNoWriteBack, checkers: []Checker{Order, Unique}, base: Config{Stores: 9, Zones: 3}},
 	{mutant: InnerRollsBack, checkers: []Checker{LeftBehind}, base: zones()},
 	{mutant: SharesWithAll, checkers: []Checker{Sharing}},
+	{mutant: TwinsUnseen, checkers: []Checker{Exclusion, Sharing, Order, Unique}, base: crowd(0, Twins, Partition)},
+	{name: "assumption A8: a store is two servers", checkers: []Checker{Exclusion, Sharing, Order, Unique}, base: crowd(0, Split)},
+	{mutant: OwnersRepeat, name: "assumption A10: owners repeat", checkers: []Checker{Exclusion, Sharing, Unique}},
 	{name: "assumption A4: clocks run apart by more than the allowance", checkers: []Checker{Exclusion}, scenario: "clock-too-fast"},
 	{name: "assumption A5: a client's clock stops while its machine sleeps", checkers: []Checker{Exclusion, Sharing}, base: crowd(0, Doze)},
-	{name: "votes are deleted by hand", checkers: []Checker{Exclusion, Sharing}, base: crowd(0, Drop)},
+	{name: "assumption A9: votes are deleted by hand", checkers: []Checker{Exclusion, Sharing}, base: crowd(0, Drop)},
 }
 
 // kill looks for a seed that the mutant does not survive.

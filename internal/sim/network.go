@@ -74,7 +74,7 @@ func (w *World) lose(index int32, answer bool) {
 // arrives brings a request to its store.
 func (w *World) arrives(index int32) {
 	m := &w.messages[index]
-	n := &w.nodes[m.store]
+	n := w.serverOf(m.d.c.id, m.store)
 	p := w.pair(m.d.c.id, m.store)
 	switch {
 	case w.blocked[asking][p] > 0:
@@ -112,6 +112,7 @@ func (w *World) replies(e *event) {
 	}
 	number, seq, store, verb, a := m.number, m.seq, m.store, m.req.Verb, m.answer
 	w.free = append(w.free, e.index)
+	d.c.unmask(store, verb, &a)
 	flying := d.land(store-d.base, seq)
 	w.emit(Event{What: Answered, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
 		Verb: verb, Outcome: a.Outcome, Token: a.Token, Late: !flying})

@@ -10,6 +10,7 @@ import (
 
 // node is a store: the model, its own clock, and what ails it.
 type node struct {
+	index int
 	store *model.Store
 	clock ticker
 	pace  int64 // the clock's rate when it is not frozen
@@ -22,6 +23,10 @@ type node struct {
 	deny  int
 	kept  *model.Store  // what a roll-back goes back to
 	lost  time.Duration // when it last lost something; never if it did not
+	twin  int           // how many faults let its address lead to another's server
+	leads int           // to whose
+	other *node         // the second server that thinks it is this store
+	torn  []bool        // clients that reach that one
 }
 
 // epoch is what a right clock shows at the start of a run, in microseconds
@@ -41,9 +46,12 @@ func (w *World) startNode(i int) {
 		n.clock.parts = w.rate()
 	}
 	n.pace = int64(n.clock.parts)
-	n.lost = -1
-	n.store = model.NewStore(StoreName(i), "server-"+StoreName(i), "1", n.time(0))
+	n.index, n.lost = i, -1
+	n.store = model.NewStore(StoreName(i), "server-"+StoreName(i), n.run(), n.time(0))
 }
+
+// run names the life of the store's server.
+func (n *node) run() string { return StoreName(n.index) + strconv.Itoa(n.life+1) }
 
 // rate is that of a clock within the assumed bound: half the allowance either
 // way, so that two of them differ by no more than all of it.
@@ -80,7 +88,7 @@ func (w *World) carryOut(n *node, m *message) core.Answer {
 func (w *World) restart(f *Fault, i int) {
 	n := &w.nodes[i]
 	n.life++
-	run := strconv.Itoa(n.life + 1)
+	run := n.run()
 	switch f.Kind {
 	case Restart:
 		n.store.Restart(n.store, run)

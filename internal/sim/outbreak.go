@@ -97,11 +97,27 @@ func (w *World) turnNode(f *Fault, by, s int) {
 	case ClockFreeze:
 		n.ice += by
 		n.turnClock(w.now)
-	case Drop:
+	case Drop, Evict, ClockLeap:
 		if by > 0 {
-			n.store.Drop(w.keys[0].text)
-			n.lost = w.now
+			n.lose(w, f)
 		}
+	case Twins:
+		w.join(f, by, s)
+	case Split:
+		w.split(f, by, s)
+	}
+}
+
+// lose takes from a store what it ought to keep.
+func (n *node) lose(w *World, f *Fault) {
+	n.lost = w.now
+	switch f.Kind {
+	case Drop:
+		n.store.Drop(w.keys[0].text)
+	case Evict:
+		n.store.Evict(w.keys[0].text)
+	case ClockLeap: // what its server drops by itself once its time is over
+		n.store.Expire(n.time(w.now).Add(f.Amount))
 	}
 }
 

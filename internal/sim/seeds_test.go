@@ -2,6 +2,7 @@ package sim
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -63,8 +64,9 @@ func TestR90Seeds(t *testing.T) {
 	if total.Acquired == 0 || total.Refused == 0 || total.Refills == 0 {
 		t.Error("the seeds show nothing: nobody acquired, or no fence refused, or no store was brought back")
 	}
+	broken := []FaultKind{Doze, Drop, Evict, ClockLeap, Split} // what breaks an assumption
 	for k, n := range total.Faults {
-		if k := FaultKind(k); n == 0 && k != Doze && k != Drop {
+		if k := FaultKind(k); n == 0 && !slices.Contains(broken, k) {
 			t.Errorf("no seed has the fault %v", k)
 		}
 	}

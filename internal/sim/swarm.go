@@ -113,8 +113,10 @@ func (d *drawer) noise() Noise {
 // allowed leaves out what breaks an assumption of the claims.
 func (d *drawer) allowed(k FaultKind) bool {
 	switch k {
-	case Doze, Drop, ClockRate, Drift:
-		return d.cfg.Unsteady && k != Drop
+	case Drop, Evict, ClockLeap, Split:
+		return false
+	case Doze, ClockRate, Drift:
+		return d.cfg.Unsteady
 	}
 	return true
 }
@@ -156,6 +158,9 @@ func (d *drawer) fault(k FaultKind) Fault {
 	}
 	if k >= Crash && k <= RollBack {
 		f.For = d.time(cfg.TTL)
+	}
+	if k == Twins {
+		f.Stores = f.Stores.With(d.pick(cfg.Stores))
 	}
 	return f
 }

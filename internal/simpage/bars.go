@@ -172,7 +172,7 @@ func upset(votes []bar, f *sim.Fault, e *sim.Event, rate *float64) {
 			b.to = e.At + time.Duration(float64(left)**rate/changed(*rate, f, on))
 		case f.Kind == sim.ClockFreeze && on:
 			b.to += f.For
-		case (f.Kind == sim.Forget || f.Kind == sim.Flush || f.Kind == sim.Drop) && on:
+		case (f.Kind == sim.Forget || f.Kind == sim.Flush || f.Kind == sim.Drop || f.Kind == sim.Evict) && on:
 			end(b, e.At)
 		}
 	}

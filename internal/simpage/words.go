@@ -226,4 +226,8 @@ var faultTexts = [sim.FaultKinds]string{
 	sim.Lossy:          "%[4]g %% of messages between %[1]s and %[2]s lost, as many doubled%[5]s",
 	sim.Echo:           "requests from %[1]s to %[2]s delivered again %[3]v later%[5]s",
 	sim.Drop:           "somebody deletes the votes of k0 on %[2]s%.0[5]s",
+	sim.Evict:          "all that %[2]s knows of k0 is deleted%.0[5]s",
+	sim.ClockLeap:      "the clock of %[2]s jumps by %[3]v and back unseen%.0[5]s",
+	sim.Twins:          "%[2]s lead to one server%[5]s",
+	sim.Split:          "%[2]s two servers, %[1]s at the second%[5]s",
 }

@@ -88,7 +88,7 @@ func (f *fault) read(c *sim.Config) (sim.Fault, error) {
 // others, and nothing for most.
 func (f *fault) amount(out *sim.Fault) (err error) {
 	switch out.Kind {
-	case sim.Slow, sim.RollBack, sim.ClockStep, sim.Echo:
+	case sim.Slow, sim.RollBack, sim.ClockStep, sim.ClockLeap, sim.Echo:
 		if out.Amount, err = time.ParseDuration(f.By); err != nil || out.Amount < 0 && out.Kind != sim.ClockStep {
 			return fmt.Errorf("by: %s needs a duration such as 500ms, not %q", f.Kind, f.By)
 		}
