@@ -58,8 +58,8 @@ func Example() {
 	// client 1 acquires report
 	// archive takes a write of client 1
 	// archive takes a write of client 1
-	// 22s ends: pause at 4s for 18s, clients [0]
 	// client 0 loses report
+	// 22s ends: pause at 4s for 18s, clients [0]
 	// archive refuses a write of client 0
 	// 22s logs: part 1 is not written
 	// archive takes a write of client 1

@@ -5,7 +5,7 @@ import "github.com/quorumlock/quorum/clock"
 // ask carries the first two phases on: ask until the grants satisfy the rule,
 // then confirm their token by write-back.
 func (q *Quorum) ask(now clock.Instant) {
-	var votes, confirmed, open Set
+	var votes, confirmed, open, twins Set
 	for i := range q.slots {
 		s := &q.slots[i]
 		if s.vote == granted {
@@ -18,6 +18,9 @@ func (q *Quorum) ask(now clock.Instant) {
 		}
 		if s.vote == notAsked || s.vote == pending && !s.overdue {
 			open = open.With(i)
+		}
+		if s.outcome == Twin {
+			twins = twins.With(i)
 		}
 	}
 	for i := range q.slots {
@@ -40,7 +43,9 @@ func (q *Quorum) ask(now clock.Instant) {
 		}
 	case rule.Met(votes):
 		q.confirm(now, votes&^confirmed)
-	case !rule.Met(votes | open):
+	case open == 0 || !rule.Met(votes|open|twins):
+		// A twin has no vote. But of which store it is one may be old news, which
+		// that store's answer brings up to date: so a twin does not end the asking.
 		q.fail(now, q.whyNot())
 	default:
 		q.askMore(now, votes)

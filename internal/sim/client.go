@@ -25,12 +25,13 @@ type Client struct {
 	leases  []*Lease // that still send or hold
 	refills []*refill
 	servers identities
+	health  []core.Health // of the members of the set, and of those of each zone
 	swept   clock.Instant
 	stop    bool // the world is winding down
 }
 
 func (w *World) newClient(i int) *Client {
-	c := &Client{w: w, id: i, clock: ticker{parts: million}, refills: make([]*refill, w.cfg.Stores), servers: newIdentities(w.cfg.Stores)}
+	c := &Client{w: w, id: i, clock: ticker{parts: million}, refills: make([]*refill, w.cfg.Stores), servers: newIdentities(w.cfg.Stores), health: make([]core.Health, 1+w.cfg.Zones)}
 	// Clocks of clients mean nothing outside: they start anywhere.
 	c.clock.read = int64(time.Second) + int64(w.upTo(OfClock, time.Hour))
 	if w.cfg.Rates {
@@ -110,7 +111,7 @@ func (c *Client) kill() {
 	if c.closing && !c.closed {
 		c.onClose = nil
 	}
-	c.leases, c.servers = nil, newIdentities(len(c.refills))
+	c.leases, c.servers, c.health = nil, newIdentities(len(c.refills)), make([]core.Health, len(c.health))
 	c.life++
 	c.down = true
 }

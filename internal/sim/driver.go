@@ -15,7 +15,8 @@ type driver struct {
 	lease   *Lease // what it is for: one of the three
 	refill  *refill
 	verb    *verb
-	base    int // the first of the stores that it asks
+	base    int          // the first of the stores that it asks
+	health  *core.Health // what is learnt of them; nil learns nothing
 	flights []flight
 	timer   time.Duration // true time of the wake-up that is on its way
 	soonest time.Duration // and of the next
@@ -35,6 +36,7 @@ type flight struct {
 	seq   uint32
 	verb  core.Verb
 	msg   uint64
+	left  clock.Instant
 	limit clock.Instant
 	inner *verb // of a call to a composite
 }
@@ -65,9 +67,13 @@ func (d *driver) key() int {
 func (d *driver) gone() bool { return d.dead || d.verb != nil && d.verb.lease.dead }
 
 // land ends a call, if it has not ended before.
-func (d *driver) land(store int, seq uint32) bool {
+func (d *driver) land(store int, seq uint32, o core.Outcome) bool {
 	for i := range d.flights {
 		if f := &d.flights[i]; f.store == store && f.seq == seq {
+			if d.health != nil {
+				now := d.c.Now()
+				d.health.Ended(now, store, now.Sub(f.left), o != core.Unknown && o != core.Undelivered)
+			}
 			last := len(d.flights) - 1
 			d.flights[i] = d.flights[last]
 			d.flights = d.flights[:last]
@@ -108,6 +114,7 @@ func (d *driver) woken(e *event) {
 	now := d.c.Now()
 	// A call that ends at its limit and the timer of the machine race.
 	first := d.c.w.choices.Choose(OfTie, 2) == 0
+	d.learn(now)
 	if first {
 		d.m.Wake(now)
 	}
@@ -118,6 +125,18 @@ func (d *driver) woken(e *event) {
 	d.settle()
 }
 
+// learn passes what is known of the stores' speed on to the machine, when the
+// driver of the library does.
+func (d *driver) learn(now clock.Instant) {
+	switch {
+	case d.health == nil:
+	case d.verb != nil:
+		d.verb.q.Learn(d.health.Pace(now, d.c.w.zone.N()))
+	default:
+		d.lease.m.Learn(d.health.Pace(now, d.c.w.cfg.members()))
+	}
+}
+
 // expire ends the calls whose limit is over: unanswered, so unknown.
 func (d *driver) expire(now clock.Instant) {
 	for i := 0; i < len(d.flights); {
@@ -126,7 +145,7 @@ func (d *driver) expire(now clock.Instant) {
 			i++
 			continue
 		}
-		d.land(f.store, f.seq)
+		d.land(f.store, f.seq, core.Unknown)
 		if f.inner != nil {
 			f.inner.stopped = true
 		}
@@ -159,7 +178,7 @@ func (d *driver) settle() {
 		} else if d.refill != nil && d.c.closed {
 			w.violate(AfterEnd, -1, "client %d looks after store %s although its locker is closed", d.c.id, StoreName(call.Store))
 		}
-		f := flight{store: call.Store, seq: call.Seq, verb: call.Req.Verb, limit: now.Add(call.Req.Limit)}
+		f := flight{store: call.Store, seq: call.Seq, verb: call.Req.Verb, left: now, limit: now.Add(call.Req.Limit)}
 		switch {
 		case d.verb != nil && d.verb.stopped:
 			continue
@@ -169,6 +188,9 @@ func (d *driver) settle() {
 			f.msg = w.post(d, call)
 		}
 		d.flights = append(d.flights, f)
+		if d.health != nil {
+			d.health.Sent(now, call.Store)
+		}
 		if f.inner != nil {
 			f.inner.begin()
 		}

@@ -97,10 +97,11 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	cfg.Request.Owner.ID = l.id
 	l.m = core.NewLease(cfg)
 	l.believe = -core.Never
-	l.driver = driver{c: c, m: l.m, lease: l, timer: never, flights: make([]flight, 0, w.cfg.members())}
+	l.driver = driver{c: c, m: l.m, lease: l, timer: never, flights: make([]flight, 0, w.cfg.members()), health: &c.health[0]}
 	c.leases = append(c.leases, l)
 	w.emit(Event{What: Asks, Client: c.id, Store: -1, Lease: l.serial, Key: l.key, Mode: l.mode})
 	c.sweep()
+	l.learn(c.Now())
 	l.m.Start(c.Now())
 	l.settle()
 	return l

@@ -39,7 +39,7 @@ func (w *World) enter(d *driver, call *core.Call) *verb {
 		cfg.Doubles = core.Full(n)
 	}
 	v := &verb{q: core.NewQuorum(cfg), outer: d, lease: d.lease, zone: call.Store, seq: call.Seq, req: call.Req}
-	v.driver = driver{c: d.c, m: v.q, verb: v, base: call.Store * n, timer: never}
+	v.driver = driver{c: d.c, m: v.q, verb: v, base: call.Store * n, timer: never, health: &d.c.health[1+call.Store]}
 	return v
 }
 
@@ -47,6 +47,7 @@ func (v *verb) begin() {
 	now, r := v.c.Now(), &v.req
 	switch r.Verb {
 	case core.Acquire:
+		v.learn(now)
 		v.q.BeginAs(now, r.Owner.Attempt, r.Floor)
 	case core.Extend:
 		v.q.ExtendAs(now, r.Owner.Attempt, r.Floor, r.TTL)
@@ -69,7 +70,7 @@ func (v *verb) settled() {
 	v.over = true
 	v.stopped = a.Outcome != core.Granted || v.req.Verb == core.Release
 	v.c.After(0, func() {
-		if !v.lease.dead && v.outer.land(v.zone, v.seq) {
+		if !v.lease.dead && v.outer.land(v.zone, v.seq, a.Outcome) {
 			v.outer.answered(v.zone, v.seq, a)
 		}
 	})

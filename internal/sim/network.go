@@ -113,7 +113,7 @@ func (w *World) replies(e *event) {
 	number, seq, store, verb, a := m.number, m.seq, m.store, m.req.Verb, m.answer
 	w.free = append(w.free, e.index)
 	d.c.unmask(store, verb, &a)
-	flying := d.land(store-d.base, seq)
+	flying := d.land(store-d.base, seq, a.Outcome)
 	w.emit(Event{What: Answered, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
 		Verb: verb, Outcome: a.Outcome, Token: a.Token, Late: !flying})
 	if flying {

@@ -18,16 +18,19 @@ func (w *World) serverOf(client, store int) *node {
 }
 
 // join lets the addresses of stores lead to the server of the first of them,
-// or to their own again. What clients left at the others lies there alone.
+// or to their own again. From then on what clients left in a store is no
+// longer where they would take it back.
 func (w *World) join(f *Fault, by, store int) {
 	first := 0
 	for !f.Stores.Has(first) {
 		first++
 	}
-	n := &w.nodes[store]
-	if n.lost = w.now; store != first {
-		n.twin += by
-		n.leads = first
+	if store != first {
+		w.nodes[store].twin += by
+		w.nodes[store].leads = first
+	}
+	for i := range w.nodes {
+		w.nodes[i].lost = w.now
 	}
 }
 
