@@ -24,7 +24,7 @@ type rule struct {
 func (r rule) String() string                 { return r.text }
 func (r rule) Met(v quorum.Votes, n int) bool { return r.met(v, n) }
 
-func atLeast(k int) quorum.Strategy {
+func fewest(k int) quorum.Strategy {
 	return rule{fmt.Sprintf("at least %d", k), func(v quorum.Votes, _ int) bool { return v.Len() >= k }}
 }
 
@@ -90,7 +90,7 @@ func TestF149StrategyOfTheUsersOwn(t *testing.T) {
 		for _, sp := range b.spoil[:down] {
 			sp.Set(storetest.Always(storetest.Fail(nil)))
 		}
-		return b.lockerOf(mustCombine(t, atLeast(4), b.members()...))
+		return b.lockerOf(mustCombine(t, fewest(4), b.members()...))
 	}
 	inBubble(t, 5, func(t *testing.T, b *bed) {
 		lease := must(t, spoilt(t, b, 1), "k")
@@ -125,9 +125,9 @@ func TestR42UnsafeStrategiesAreRefused(t *testing.T) {
 		n     int
 		texts []string
 	}{
-		{"2 of 4", atLeast(2), 4, []string{"at least 2", "{a, b}", "{c, d}"}},
-		{"F149 1 of 3", atLeast(1), 3, []string{"{a}", "{b, c}"}},
-		{"quorum above N", atLeast(4), 3, []string{"at least 4", "3 stores"}},
+		{"2 of 4", fewest(2), 4, []string{"at least 2", "{a, b}", "{c, d}"}},
+		{"F149 1 of 3", fewest(1), 3, []string{"{a}", "{b, c}"}},
+		{"quorum above N", fewest(4), 3, []string{"at least 4", "3 stores"}},
 		{"a vote more loses", rule{"exactly two", func(v quorum.Votes, _ int) bool { return v.Len() == 2 }}, 3,
 			[]string{"exactly two", "{a, b}", "{a, b, c}"}},
 		{"it panics", rule{"angry", func(quorum.Votes, int) bool { panic("no idea") }}, 3, []string{"panicked", "no idea"}},

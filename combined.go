@@ -21,8 +21,10 @@ import (
 // of nodes. It keeps no vote of its own and does no I/O but what it is asked.
 type CombinedStore struct {
 	strategy Strategy
+	unsorted bool // the strategy tells members apart by their place in the list
 	name     string
 	rule     *core.Rule
+	risks    []domainRisk // that AllowDomain accepted
 	members  []Store
 	servers  *identities
 	health   *health     // of the members, of verbs that this composite was asked as a member
@@ -34,9 +36,14 @@ type CombinedStore struct {
 // Combine puts stores together under a strategy. It does no I/O, and fails on
 // everything that can be known then: no stores or more than [MaxMembers], one
 // given twice, two with one name, stores that arbitrate between different
-// rivals, one that may forget and could not be refilled, and a strategy two of
-// whose quorums share no store.
+// rivals, one that may forget and could not be refilled, a strategy two of
+// whose quorums share no store, and a failure domain that decides alone, see
+// [InDomain].
 func Combine(s Strategy, members ...Store) (*CombinedStore, error) {
+	var allowed []string
+	for a, ok := s.(allowing); ok; a, ok = s.(allowing) {
+		s, allowed = a.Strategy, append(allowed, a.labels...)
+	}
 	if s == nil {
 		return nil, fmt.Errorf("%w: Combine without a strategy", ErrInvalidOption)
 	}
@@ -46,15 +53,25 @@ func Combine(s Strategy, members ...Store) (*CombinedStore, error) {
 	if err := checkMembers(members); err != nil {
 		return nil, err
 	}
+	p, byName := s.(placed)
+	if byName {
+		var err error
+		if s, err = p.place(members); err != nil {
+			return nil, err
+		}
+	}
 	rule, err := tabulate(s, members)
 	if err != nil {
 		return nil, err
 	}
 	c := &CombinedStore{
-		strategy: s, rule: rule, members: slices.Clone(members), servers: newIdentities(len(members)),
-		health: newHealth(len(members)),
+		strategy: s, unsorted: !byName && !rule.Counts(), rule: rule,
+		members: slices.Clone(members), servers: newIdentities(len(members)), health: newHealth(len(members)),
 	}
 	c.name = c.list()
+	if err := c.checkDomains(allowed); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -121,7 +138,7 @@ func (c *CombinedStore) list() string {
 	for i, m := range c.members {
 		list[i] = m.Name()
 	}
-	if c.rule.Counts() {
+	if !c.unsorted {
 		slices.Sort(list)
 	}
 	return c.strategy.String() + "{" + strings.Join(list, ", ") + "}"
@@ -133,9 +150,12 @@ func (c *CombinedStore) Members() []Store { return slices.Clone(c.members) }
 // Limits is the narrowest of the members' limits. A composite as a whole never
 // forgets: its members leave quarantine by its own strategy.
 func (c *CombinedStore) Limits() Limits {
-	l := Limits{Shares: true, Reach: ReachCluster, MaxKey: maxKey}
+	l := Limits{Shares: true, Reach: ReachCluster, MaxKey: maxKey, Domain: c.members[0].Limits().Domain}
 	for _, m := range c.members {
 		of := m.Limits()
+		if of.Domain != l.Domain {
+			l.Domain = ""
+		}
 		l.MinTTL = max(l.MinTTL, of.MinTTL)
 		l.Grain = max(l.Grain, of.Grain)
 		l.Observe = max(l.Observe, of.Observe)
@@ -178,7 +198,7 @@ func (c *CombinedStore) describe() string {
 			parts = append(parts, fmt.Sprintf("%q", m.Name()))
 		}
 	}
-	if c.rule.Counts() {
+	if !c.unsorted {
 		slices.Sort(parts)
 	}
 	return c.strategy.String() + "(" + strings.Join(parts, " ") + ")"

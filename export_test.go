@@ -3,6 +3,8 @@ package quorum
 import (
 	"fmt"
 	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
 )
 
 // AskOrderOf shows in which order a set asks its members for a key.
@@ -35,3 +37,6 @@ Cluster %v
 `, s.ttl, s.maxTTL, s.renewEvery, s.noRenew, s.wait, s.failOnOutage, s.order, s.backoffMin, s.backoffMax, s.callLimit,
 		s.releaseLimit, s.driftRate, s.driftFixed, s.expiring, s.maxHold, s.mode, s.label, s.observe != nil, s.clock, s.cluster)
 }
+
+// MetOf shows whether a set of votes, by position, is a quorum.
+func MetOf(c *CombinedStore, votes uint) bool { return c.rule.Met(core.Set(votes)) }

@@ -182,8 +182,12 @@ func lookAt(s StoreStatus) view {
 
 // Check asks every store whether it answers and who it is. It returns an error
 // that matches [ErrNoQuorum] when those that answer and vote do not satisfy the
-// strategy, and names two members that are one server.
+// strategy, and names two members that are one server. It tells again, as
+// [EventAdvice], which failure domains decide alone, see [AllowDomain].
 func (l *Locker) Check(ctx context.Context) error {
+	for _, r := range l.set.allRisks() {
+		l.reports.tell(Event{Kind: EventAdvice, Err: errors.New(r.text)})
+	}
 	leaves := l.set.leaves()
 	answers := each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, m Store) (core.Answer, error) {
 		a, _, err := readStep(ctx, m, l.request(""))
@@ -208,8 +212,7 @@ func (l *Locker) Check(ctx context.Context) error {
 			}
 		}
 	}
-	next := 0
-	if met(l.set, votes, &next) {
+	if l.set.satisfied(func(i int, _ Store) bool { return votes[i].Outcome == OutcomeGranted }) {
 		for _, v := range votes {
 			if v.Outcome == OutcomeTwin {
 				return &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes, reasons: []error{ErrInvalidOption}}
@@ -218,24 +221,6 @@ func (l *Locker) Check(ctx context.Context) error {
 		return nil
 	}
 	return &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes, reasons: []error{ErrNoQuorum}}
-}
-
-// met reports whether the leaves' votes satisfy a tree of strategies.
-func met(set *CombinedStore, votes []Vote, next *int) bool {
-	var have core.Set
-	for i, m := range set.members {
-		ok := false
-		if inner, composite := As[*CombinedStore](m); composite {
-			ok = met(inner, votes, next)
-		} else {
-			ok = votes[*next].Outcome == OutcomeGranted
-			*next++
-		}
-		if ok {
-			have = have.With(i)
-		}
-	}
-	return set.rule.Met(have)
 }
 
 // Init declares stores new: nothing was ever held in them by this set, so the

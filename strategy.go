@@ -49,6 +49,25 @@ type unanimous struct{}
 func (unanimous) String() string          { return "unanimous" }
 func (unanimous) Met(v Votes, n int) bool { return v.Len() == n }
 
+// AtLeast is any k stores. [Combine] refuses it where two sets of k fit beside
+// each other, so k is more than half of them. More than a majority costs
+// availability and buys reserve: a lock then stands on more stores than it
+// needs to be safe.
+func AtLeast(k int) Strategy { return atLeast(k) }
+
+type atLeast int
+
+func (k atLeast) String() string          { return fmt.Sprintf("at least %d", int(k)) }
+func (k atLeast) Met(v Votes, _ int) bool { return v.Len() >= int(k) }
+
+// placed is a strategy that tells its members apart by name or by domain, and
+// not by their place in the list: place looks at them once, and its text names
+// them in an order of its own, so that all clients agree whatever list they were
+// given.
+type placed interface {
+	place(members []Store) (Strategy, error)
+}
+
 // tabulate writes a strategy out and proves what a quorum needs. A panic of a
 // user's strategy becomes an error here.
 func tabulate(s Strategy, members []Store) (rule *core.Rule, err error) {
