@@ -26,7 +26,7 @@ func check(verb core.Verb, r *quorum.Request) error {
 		return nil
 	case r.TTL <= 0 || r.TTL > r.MaxTTL:
 		return fmt.Errorf("%w: %v for key %q does not lie between 0 and MaxTTL, %v", quorum.ErrInvalidTTL, r.TTL, r.Key, r.MaxTTL)
-	case r.Kind > quorum.KindForce || r.Mode > quorum.Shared:
+	case r.Kind > quorum.KindForce || r.Mode > quorum.ModeShared:
 		return fmt.Errorf("%w: kind %d or mode %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode)
 	}
 	return nil
