@@ -19,6 +19,8 @@ type Lease struct {
 	m      *core.Lease // under d.mu
 	set    settings
 	key    string
+	owner  Owner
+	digest string // of the owner, once it listens
 	outer  *Lease // the lease in whose context this one was taken
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -38,6 +40,8 @@ type Lease struct {
 	final   []Vote // once another Lease carries it on
 	release *release
 	news    []Event
+	after   []func() // to be done once mu is free
+	listens bool
 	left    core.Set // stores told as given up on
 
 	until atomic.Int64 // end of validity; in the past once it is over

@@ -15,12 +15,14 @@ func (l *Lease) settled(now clock.Instant) func() { return l.hear(now, l.m.Notic
 
 func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 	var then func() // of the lease that carries this one on
-	for i, n := range notices {
+	for i := 0; i < len(notices); i++ {
+		n := notices[i]
 		if n.Kind == core.NoticeChanged && l.promotes(n) {
 			then = l.handOn(now, n.Serial, notices[i+1:])
 			break
 		}
 		l.take(now, n)
+		notices = append(notices, l.m.Notices()...) // what that gave rise to
 	}
 	if l.cause == nil {
 		l.until.Store(int64(l.m.Until()))
@@ -32,17 +34,24 @@ func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 	if len(notices) == 0 && !quiet {
 		return nil
 	}
+	if stage := l.m.Stage(); l.listens && stage > core.Holding {
+		l.listens = false
+		l.locker.hub.unlisten(l)
+	}
 	if quiet {
 		l.tellLeftovers()
 	}
-	news, cause := l.news, l.cause
-	l.news = nil
+	news, cause, after := l.news, l.cause, l.after
+	l.news, l.after = nil, nil
 	return func() {
 		if cause != nil {
 			l.cancel(cause)
 		}
 		for _, e := range news {
 			l.set.observe(e)
+		}
+		for _, f := range after {
+			f()
 		}
 		if quiet {
 			l.d.mu.Lock()
@@ -67,6 +76,10 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 		l.tell(Event{Kind: EventAcquired, Took: l.held})
 		l.started = now
 		close(l.decided)
+	case core.NoticeAttempt:
+		l.refused(now, n.Failure)
+	case core.NoticeWatch:
+		l.listen(true)
 	case core.NoticeFailed:
 		l.failure = l.why(now, n)
 		l.cause = l.failure
@@ -93,6 +106,24 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 	case core.NoticeReleased:
 		l.released(now, n.OK)
 	}
+}
+
+// refused hears that an attempt failed. From now on its wait is worth a watch;
+// and whoever is not the first in line leaves the asking to the one who is.
+func (l *Lease) refused(now clock.Instant, why core.Failure) {
+	first, also := l.locker.hub.refused(l, why)
+	if !first && !l.set.failOnOutage {
+		l.m.Park(now)
+	}
+	for _, o := range also {
+		l.after = append(l.after, o.admit)
+	}
+	l.listen(false)
+}
+
+func (l *Lease) listen(holds bool) {
+	l.listens = true
+	l.locker.hub.listen(l, holds)
 }
 
 // answer tells who waits for the end of an extension or a change of mode.
@@ -131,6 +162,7 @@ func (l *Lease) released(now clock.Instant, ok bool) {
 	}
 	l.tell(Event{Kind: EventReleased, Took: now.Sub(l.started), Err: r.err})
 	close(r.done)
+	l.after = append(l.after, func() { l.locker.hub.freed(l.key) })
 }
 
 // why is the error of an Acquire that failed.
@@ -139,6 +171,10 @@ func (l *Lease) why(now clock.Instant, n core.Notice) error {
 	switch n.Failure {
 	case core.ByHeld:
 		e.reasons[0] = ErrHeld
+	case core.NoFailure: // it never asked: whoever did in its place is its witness
+		if l.locker.hub.outlookOf(l.key) == core.ByHeld {
+			e.reasons[0] = ErrHeld
+		}
 	case core.ByMismatch:
 		e.reasons[0] = ErrMismatch
 	case core.ByExpired:

@@ -26,6 +26,7 @@ type Locker struct {
 	crew    *crew
 	health  *health
 	reports *reports
+	hub     *hub
 
 	mu     sync.Mutex
 	closed bool
@@ -62,7 +63,7 @@ func New(s Store, options ...Option) (*Locker, error) {
 		live: map[*Lease]struct{}{}, idle: make(chan struct{}), reports: newReports(def.observe, len(set.members)),
 		crew: newCrew(), health: newHealth(len(set.members)),
 	}
-	l.keeper = newKeeper(l)
+	l.keeper, l.hub = newKeeper(l), newHub(l)
 	return l, nil
 }
 
@@ -107,9 +108,15 @@ func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, e
 	if err != nil {
 		return nil, err
 	}
+	waits := s.wait != 0
+	first := !waits || l.hub.join(lease)
 	lease.d.do(func(now clock.Instant) {
 		lease.d.learn(now)
-		lease.m.Start(now)
+		if first {
+			lease.m.Start(now)
+		} else {
+			lease.m.Park(now)
+		}
 	})
 	select {
 	case <-lease.decided:
@@ -123,6 +130,9 @@ func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, e
 	lease.d.mu.Lock()
 	won, failure := lease.won, lease.failure
 	lease.d.mu.Unlock()
+	if waits {
+		l.hub.leave(lease, won)
+	}
 	if !won {
 		return nil, failure
 	}
@@ -158,8 +168,11 @@ func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, err
 	if s.noRenew {
 		cfg.RenewEvery = 0
 	}
+	if cfg.Watch = len(l.hub.seats) > 0; cfg.Watch && s.wait != 0 {
+		cfg.Request.Wait = core.WaitWatch
+	}
 	lease := &Lease{
-		locker: l, key: key, set: s, m: core.NewLease(cfg),
+		locker: l, key: key, owner: Owner{ID: OwnerID(random[:16])}, set: s, m: core.NewLease(cfg),
 		decided: make(chan struct{}), waits: map[uint32]chan error{}, heirs: map[uint32]*Lease{}, started: s.clock.Now(),
 	}
 	lease.carry(ctx)
@@ -279,6 +292,7 @@ func (l *Locker) Close(ctx context.Context) error {
 	}
 	l.keeper.close()
 	l.crew.close()
+	l.hub.close(ctx)
 	for _, lease := range leases {
 		errs = append(errs, lease.leftBehind())
 	}

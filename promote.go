@@ -138,6 +138,9 @@ func (l *Lease) handOn(now clock.Instant, serial uint32, rest []core.Notice) fun
 	heir.token, heir.started, heir.serial = l.m.Quorum().Token(), now, l.serial
 	heir.waits, heir.heirs, heir.left = l.waits, l.heirs, l.left
 	heir.d.settled = heir.settled
+	if heir.owner, heir.listens = l.owner, l.listens; l.listens {
+		l.locker.hub.replace(l, heir)
+	}
 	l.locker.replace(l, heir)
 	heir.tell(Event{Kind: EventPromoted})
 	l.waits[serial] <- nil

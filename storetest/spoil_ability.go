@@ -94,9 +94,10 @@ func (m *membership) Serve(ctx context.Context, r quorum.Request, from, to []quo
 
 type watcher struct{ link }
 
-// Watch lasts as long as its context, so that only its beginning is spoiled.
+// Watch lasts as long as its context, also where a fault would have the request
+// outlive the call: only its beginning is spoiled.
 func (w *watcher) Watch(ctx context.Context, r quorum.Request, tell func(quorum.Wake)) error {
-	_, err := through(ctx, w.Spoiled, VerbWatch, r, func(ctx context.Context) (struct{}, error) {
+	_, err := through(ctx, w.Spoiled, VerbWatch, r, func(context.Context) (struct{}, error) {
 		under, ok := quorum.As[quorum.Watcher](w.beneath())
 		if !ok {
 			return struct{}{}, quorum.Undelivered(quorum.ErrUnsupported)

@@ -15,6 +15,7 @@ type LeaseConfig struct {
 	RenewEvery   time.Duration // 0 is never
 	BackoffMin   time.Duration
 	BackoffMax   time.Duration
+	Watch        bool          // some store tells what happens to the name
 	Expiring     time.Duration // warn this long before the end; 0 is never
 	MaxHold      time.Duration // 0 is without end
 	Seed         uint64        // of the jitter
@@ -75,6 +76,7 @@ const (
 	NoticeExpiring
 	NoticeLost     // Reason
 	NoticeReleased // every store has answered or failed once: OK when a quorum answered
+	NoticeWatch    // held for so long that a watch is worth its price
 )
 
 // Notice is something the driver has to tell.
@@ -112,6 +114,11 @@ type Lease struct {
 	last    Failure // of the last attempt that was decided
 	end     End
 	endBy   clock.Instant
+	started bool
+	missed  bool          // a wake came during the attempt under way
+	racing  bool          // a wake brings the next attempt, or began this one
+	races   uint32        // attempts that a wake began and that failed
+	watchAt clock.Instant // when NoticeWatch is due
 
 	renewAt    clock.Instant
 	maxAt      clock.Instant
@@ -136,7 +143,7 @@ type wish struct {
 
 // NewLease returns a Lease that has asked nothing yet.
 func NewLease(cfg LeaseConfig) *Lease {
-	return &Lease{cfg: cfg, q: NewQuorum(cfg.Config), rng: cfg.Seed, giveUp: Never, stillAt: Never, maxAt: Never, renewAt: Never}
+	return &Lease{cfg: cfg, q: NewQuorum(cfg.Config), rng: cfg.Seed, giveUp: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
 }
 
 // Stage returns where the lease stands.
@@ -180,7 +187,7 @@ func (l *Lease) Next() clock.Instant {
 	case Ending:
 		at = min(at, l.endBy)
 	case Holding:
-		at = min(at, l.Until())
+		at = min(at, l.Until(), l.watchAt)
 		if !l.inRound && !l.q.Promoting() {
 			at = min(at, l.renewAt)
 		}
@@ -196,13 +203,7 @@ func (l *Lease) Start(now clock.Instant) {
 	if l.stage != Waiting {
 		return
 	}
-	l.stillAt = now.Add(stillFirst)
-	if l.cfg.Wait >= 0 {
-		l.giveUp = now.Add(l.cfg.Wait)
-	}
-	if l.cfg.Wait == 0 {
-		l.cfg.Once, l.giveUp = true, Never // one attempt, however long it takes
-	}
+	l.begin(now)
 	l.try(now)
 	l.settle(now)
 }
@@ -268,6 +269,9 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 		if l.cfg.MaxHold > 0 {
 			l.maxAt = now.Add(l.cfg.MaxHold)
 		}
+		if l.cfg.Watch && l.cfg.RenewEvery > 0 {
+			l.watchAt = now.Add(watchAfter)
+		}
 		l.tell(Notice{Kind: NoticeAcquired})
 	case Failed:
 		l.last = l.q.Failure()
@@ -279,6 +283,7 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 		}
 		l.stage = Waiting
 		l.retryAt = now.Add(l.backoff())
+		l.lateNews(now)
 		l.tell(Notice{Kind: NoticeAttempt, Failure: l.last})
 		l.settleWait(now)
 	case Asking:
@@ -287,26 +292,6 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 		} else {
 			l.saySo(now)
 		}
-	}
-}
-
-func (l *Lease) settleWait(now clock.Instant) {
-	switch {
-	case now >= l.giveUp:
-		l.finish(now, EndWait)
-	case now >= l.retryAt:
-		l.try(now)
-		l.saySo(now)
-	default:
-		l.saySo(now)
-	}
-}
-
-// saySo tells once in a while that the wait goes on.
-func (l *Lease) saySo(now clock.Instant) {
-	if now >= l.stillAt {
-		l.stillAt = now.Add(stillAgain)
-		l.tell(Notice{Kind: NoticeStill, Failure: l.last})
 	}
 }
 

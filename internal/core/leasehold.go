@@ -29,6 +29,10 @@ func (l *Lease) settleHold(now clock.Instant) {
 		l.lose(l.q.lossReason())
 		return
 	}
+	if now >= l.watchAt {
+		l.watchAt = Never
+		l.tell(Notice{Kind: NoticeWatch})
+	}
 	if l.cfg.Expiring > 0 && !l.warned && now >= l.Until().Add(-l.cfg.Expiring) {
 		l.warned = true
 		l.tell(Notice{Kind: NoticeExpiring})
@@ -126,16 +130,6 @@ func (l *Lease) Extend(now clock.Instant, serial uint32, ttl time.Duration) {
 		}
 	} else {
 		l.tell(Notice{Kind: NoticeExtended, Serial: serial})
-	}
-	l.settle(now)
-}
-
-// Disturb says that a vote was seen to vanish: the next round starts now,
-// unless the lease is not renewed.
-func (l *Lease) Disturb(now clock.Instant) {
-	l.expire(now)
-	if l.stage == Holding && l.cfg.RenewEvery > 0 {
-		l.renewAt = now
 	}
 	l.settle(now)
 }

@@ -295,6 +295,9 @@ func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt ui
 	r := q.cfg.Request
 	r.Verb, r.Kind, r.Floor, r.Limit = verb, kind, floor, limit
 	r.Owner.Attempt = attempt
+	if verb != Acquire || kind != New {
+		r.Wait = WaitNone
+	}
 	if q.round.active && (verb == Extend || kind == Convert) {
 		r.TTL = q.round.ttl
 	} else if q.phase == Held {

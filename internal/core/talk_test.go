@@ -14,7 +14,7 @@ import (
 //
 //	lease [stores=3] [ttl=10s] [order=first|all] [renew=3s] ...   a new lease
 //	refill [stores=3]                                             store a is to leave quarantine
-//	start, release, disturb, shut, extend 30s, cancel [wait|closed], promote, demote, desist
+//	start, park, admit, woken, release, shut, extend 30s, cancel [wait|closed], promote, demote, desist
 //	pass 500ms                                                    time, waking the machine when it is due
 //	a granted 5                                                   the answer to the call in flight to store a
 //	a contended [clean] [by=label]                                likewise
@@ -75,8 +75,12 @@ func (w *talk) command(words []string) error {
 		l.Demote(w.now, w.serial)
 	case "desist":
 		l.Desist(w.now, w.serial)
-	case "disturb":
-		l.Disturb(w.now)
+	case "woken":
+		l.Woken(w.now, 0, core.Wake{Kind: core.WakeChanged})
+	case "park":
+		l.Park(w.now)
+	case "admit":
+		l.Admit(w.now)
 	case "shut":
 		l.Shut(w.now)
 	case "cancel":
@@ -111,6 +115,8 @@ func (w *talk) begin(what string, words []string) error {
 			c.Request.Order = map[string]core.Order{"first": core.FirstThenRest, "all": core.AllAtOnce}[value]
 		case name == "shared":
 			c.Request.Mode = core.Shared
+		case name == "watch":
+			c.Watch = true
 		case name == "once":
 			c.Once = true
 		case name == "failonoutage":
@@ -277,6 +283,8 @@ func (w *talk) notice(n core.Notice) string {
 		return strings.TrimSpace("not changed: " + failure)
 	case core.NoticeExpiring:
 		return "expiring"
+	case core.NoticeWatch:
+		return "to be watched"
 	case core.NoticeLost:
 		return "LOST: " + [...]string{"", "expired", "taken over", "quorum lost", "max hold", "forced", "closed"}[n.Reason]
 	default:

@@ -1,0 +1,232 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// hub is what the leases of a Locker share: one line of waiters a key, and one
+// watch a key and store, however many wait or hold.
+type hub struct {
+	seats   []watchSeat
+	request Request // of every watch, but for the key
+
+	mu      sync.Mutex
+	closed  bool
+	crowds  map[string]*crowd
+	watched int           // keys
+	running int           // goroutines
+	idle    chan struct{} // closed once closed is set and none runs
+}
+
+// watchSeat is a store that tells, and the member of the set that it is in.
+type watchSeat struct {
+	Watcher
+	name   string
+	member int
+}
+
+const (
+	// mostHeld is how many keys are watched for holders alone. A lease that is
+	// not watched finds out by its next renewal.
+	mostHeld = 1000
+	// A watch that ended by an error begins again after a pause that doubles.
+	watchAgainMin = 100 * time.Millisecond
+	watchAgainMax = 10 * time.Second
+)
+
+func newHub(l *Locker) *hub {
+	h := &hub{crowds: map[string]*crowd{}, idle: make(chan struct{})}
+	h.request = Request{Set: l.print, MaxTTL: l.def.maxTTL, Limit: callLimit(l.def.ttl, 1)}
+	for i, m := range l.set.members {
+		leaves := []Store{m}
+		if inner, ok := As[*CombinedStore](m); ok {
+			leaves = inner.leaves()
+		}
+		for _, s := range leaves {
+			if w, ok := As[Watcher](s); ok && s.Limits().Watches {
+				h.seats = append(h.seats, watchSeat{w, s.Name(), i})
+			}
+		}
+	}
+	return h
+}
+
+// crowd returns that of a key. The caller holds mu, and drops it when done.
+func (h *hub) crowd(key string) *crowd {
+	c := h.crowds[key]
+	if c == nil {
+		c = &crowd{}
+		h.crowds[key] = c
+	}
+	return c
+}
+
+// drop forgets a crowd that nobody is left of. The caller holds mu.
+func (h *hub) drop(key string, c *crowd) {
+	if len(c.line) == 0 && len(c.listeners) == 0 {
+		delete(h.crowds, key)
+	}
+}
+
+// listen lets a lease hear what the stores tell of its key. The first that does
+// begins the watches.
+func (h *hub) listen(l *Lease, holds bool) {
+	if len(h.seats) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.crowd(l.key)
+	if slices.Contains(c.listeners, l) || h.closed || holds && c.stop == nil && h.watched >= mostHeld {
+		h.drop(l.key, c)
+		return
+	}
+	c.listeners, l.digest = append(c.listeners, l), l.owner.Digest()
+	if c.stop != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.stop = cancel
+	h.watched++
+	h.running += len(h.seats)
+	for _, s := range h.seats {
+		go h.watch(ctx, s, l.key)
+	}
+}
+
+// unlisten ends that, and the watches with the last who listened.
+func (h *hub) unlisten(l *Lease) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.crowds[l.key]
+	if c == nil {
+		return
+	}
+	if i := slices.Index(c.listeners, l); i >= 0 {
+		c.listeners = slices.Delete(c.listeners, i, i+1)
+	}
+	if len(c.listeners) == 0 && c.stop != nil {
+		c.stop()
+		c.stop = nil
+		h.watched--
+	}
+	h.drop(l.key, c)
+}
+
+// replace lets another lease hear instead of l.
+func (h *hub) replace(l, heir *Lease) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.crowds[l.key]; c != nil {
+		if i := slices.Index(c.listeners, l); i >= 0 {
+			c.listeners[i], heir.digest = heir, l.digest
+		}
+	}
+}
+
+// watch keeps one store's watch of a key up until ctx ends.
+func (h *hub) watch(ctx context.Context, s watchSeat, key string) {
+	defer h.done()
+	pause := watchAgainMin
+	r := h.request
+	r.Key = key
+	for ctx.Err() == nil {
+		err := s.watch(ctx, r, func(w Wake) {
+			if w.Kind == WakeStarted {
+				pause = watchAgainMin
+			}
+			h.tell(s.member, key, w)
+		})
+		if err == nil && ctx.Err() == nil {
+			err = fmt.Errorf("store %q ended a watch by itself", s.name)
+		}
+		if err == nil {
+			return
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-again.C:
+		}
+		again.Stop()
+		pause = min(2*pause, watchAgainMax)
+	}
+}
+
+// watch is one call. A panic of a store is an error.
+func (s watchSeat) watch(ctx context.Context, r Request, tell func(Wake)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store %q panicked: %v", s.name, p)
+		}
+	}()
+	return s.Watch(ctx, r, tell)
+}
+
+// tell passes a wake on to those it concerns. It does not block the store that
+// tells.
+func (h *hub) tell(member int, key string, w Wake) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.crowds[key]
+	if c == nil || h.closed || len(c.listeners) == 0 {
+		return
+	}
+	to := slices.Clone(c.listeners)
+	h.running++
+	go func() {
+		defer h.done()
+		for _, l := range to {
+			l.woken(member, w)
+		}
+	}()
+}
+
+// woken lets a lease know what a store told, unless it is for another.
+func (l *Lease) woken(member int, w Wake) {
+	if (w.Kind == WakeTurn || w.Kind == WakeNext) && w.Owner != l.digest {
+		return
+	}
+	l.d.do(func(now clock.Instant) {
+		l.m.Woken(now, member, core.Wake{Kind: core.WakeKind(w.Kind), Counter: w.Counter, After: w.After})
+	})
+}
+
+func (h *hub) done() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running--; h.running == 0 && h.closed {
+		close(h.idle)
+	}
+}
+
+// close ends all watches. It waits for them until ctx ends, but not for long: a
+// store that does not heed its context is waited for by nobody.
+func (h *hub) close(ctx context.Context) {
+	h.mu.Lock()
+	closed := h.closed
+	h.closed = true
+	for _, c := range h.crowds {
+		if c.stop != nil {
+			c.stop()
+		}
+	}
+	if h.running == 0 && !closed {
+		close(h.idle)
+	}
+	h.mu.Unlock()
+	limit := time.NewTimer(h.request.Limit)
+	defer limit.Stop()
+	select {
+	case <-h.idle:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+}
