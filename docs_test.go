@@ -112,6 +112,7 @@ func (b *block) mark(comment string) error {
 var imports = map[string]string{
 	"quorum": ours, "clock": ours + "/clock", "storetest": ours + "/storetest", "fence": ours + "/fence",
 	"memstore": ours + "/stores/memstore", "filestore": ours + "/stores/filestore", "redisstore": ours + "/stores/redisstore",
+	"pgstore": ours + "/stores/pgstore", "pgxpool": "github.com/jackc/pgx/v5/pgxpool",
 	"redis":  "github.com/redis/go-redis/v9",
 	"atomic": "sync/atomic", "context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "log": "log",
 	"os": "os", "slog": "log/slog", "sql": "database/sql", "strings": "strings", "sync": "sync", "synctest": "testing/synctest",
@@ -245,7 +246,7 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 	if len(jobs) == 0 {
 		t.Fatal("no Go block found")
 	}
-	module := consumer(t, "1.26.0", []string{".", "stores/redisstore"}, files)
+	module := consumer(t, "1.26.0", []string{".", "stores/redisstore", "stores/pgstore"}, files)
 	runGo(t, module, "vet", "./...") // a failure names the page and the line by the folder
 	for _, j := range jobs {
 		if j.vetOnly != "" {

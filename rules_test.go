@@ -267,7 +267,7 @@ func TestRulesPure(t *testing.T) {
 
 // sleepers are the files that may poll with time.Sleep, because what they wait
 // for is a process of its own that tells nobody when it is done.
-var sleepers = regexp.MustCompile(`^((cmd/quorum|stores/(redis|etcd)store|internal/testserver)/.*_test\.go|storetest/call\.go)$`)
+var sleepers = regexp.MustCompile(`^((cmd/quorum|stores/(redis|etcd|pg|consul)store|internal/testserver)/.*_test\.go|storetest/call\.go)$`)
 
 func TestRulesNoSleep(t *testing.T) {
 	for _, s := range sources(t) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/stores/filestore"
+	"github.com/quorumlock/quorum/stores/pgstore"
 	"github.com/quorumlock/quorum/stores/redisstore"
 )
 
@@ -35,7 +36,7 @@ type set struct {
 func (s *set) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.stores, "store", nil,
-		"a store's DSN: redis://host:port/db, rediss://… or file:/directory; several are a quorum (default: "+
+		"a store's DSN: redis://host:port/db, rediss://…, postgres://user@host/db or file:/directory; several are a quorum (default: "+
 			storesVariable+", else a directory of your own on this machine)")
 	f.StringVar(&s.file, "stores-file", "", "a file of DSNs, one a line, # begins a comment")
 	f.DurationVar(&s.maxTTL, "max-ttl", time.Minute, "the longest --ttl of any client; all clients must agree on it")
@@ -55,7 +56,7 @@ func (s *set) open(ctx context.Context, stderr io.Writer) (*quorum.CombinedStore
 // has to say about a node that is down is left out: the library says it too.
 func openStores(ctx context.Context, dsns []string) (*quorum.CombinedStore, error) {
 	redis.SetLogger(silence{})
-	return quorum.Open(ctx, dsns, filestore.Opener(), redisstore.Opener())
+	return quorum.Open(ctx, dsns, filestore.Opener(), redisstore.Opener(), pgstore.Opener())
 }
 
 type silence struct{}

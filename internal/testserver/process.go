@@ -30,6 +30,7 @@ type process struct {
 	name    string           // for messages
 	log     string           // file that the server writes to
 	command func() *exec.Cmd // a fresh command for every start
+	prepare func(*exec.Cmd)  // what is left to set before it starts, or nil
 	ready   func() error     // nil once the server serves
 
 	running *os.Process   // nil when stopped
@@ -58,6 +59,9 @@ func (p *process) start() error {
 	}
 	cmd := p.command()
 	dieWithParent(cmd)
+	if p.prepare != nil {
+		p.prepare(cmd)
+	}
 	started, done := make(chan error), make(chan struct{})
 	go func() {
 		// The kernel sends the parent-death signal when the *thread* that

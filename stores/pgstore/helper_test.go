@@ -1,0 +1,190 @@
+package pgstore_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/testserver"
+	"github.com/quorumlock/quorum/stores/pgstore"
+)
+
+// maxTTL is short, so that a quarantine can be waited for.
+const maxTTL = 400 * time.Millisecond
+
+// schemas are numbered, so that tests share servers and do not meet.
+var schemas atomic.Int32
+
+func newSchema() string { return fmt.Sprintf("test_%d", schemas.Add(1)) }
+
+// shared is a server for all tests that do it no harm.
+func shared(t testing.TB) *testserver.PostgresNode {
+	t.Helper()
+	starting.Do(func() {
+		keeper := &lasting{TB: t}
+		atExit = append(atExit, keeper.end)
+		common = testserver.Postgres(keeper)
+	})
+	if common == nil {
+		t.Fatal("the server that the tests share did not start")
+	}
+	return common
+}
+
+var (
+	starting sync.Once
+	common   *testserver.PostgresNode
+	atExit   []func()
+)
+
+// lasting is a test whose cleanups wait for the end of all tests.
+type lasting struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (l *lasting) Cleanup(f func()) { l.cleanups = append(l.cleanups, f) }
+func (l *lasting) Helper()          {}
+func (l *lasting) end() {
+	for i := len(l.cleanups) - 1; i >= 0; i-- {
+		l.cleanups[i]()
+	}
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, f := range atExit {
+		f()
+	}
+	os.Exit(code)
+}
+
+func pool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	p, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// store returns a store that is set up, in quarantine as every new one.
+func store(t testing.TB, p *pgxpool.Pool, options ...pgstore.Option) *pgstore.Store {
+	t.Helper()
+	s, err := pgstore.New("a", p, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// fresh returns a store in a schema of its own on the shared server, declared new.
+func fresh(t testing.TB) (s *pgstore.Store, schema string, p *pgxpool.Pool) {
+	t.Helper()
+	schema, p = newSchema(), pool(t, shared(t).URL())
+	s = store(t, p, pgstore.Schema(schema))
+	declareNew(t, s)
+	return s, schema, p
+}
+
+// owner returns a new owner in its first attempt.
+func owner() quorum.Owner {
+	o := quorum.Owner{Attempt: 1}
+	_, _ = rand.Read(o.ID[:])
+	return o
+}
+
+// ask is a request of the set that all these tests are.
+func ask(key string, o quorum.Owner) quorum.Request {
+	return quorum.Request{
+		Key: key, Owner: o, TTL: 300 * time.Millisecond, MaxTTL: maxTTL, Limit: 10 * time.Second, Set: 0xfeed_dead_beef_cafe,
+		Label: "tester",
+	}
+}
+
+// lastingAsk is one whose votes outlast a test.
+func lastingAsk(key string, o quorum.Owner) quorum.Request {
+	r := ask(key, o)
+	r.TTL, r.MaxTTL = time.Minute, time.Minute
+	return r
+}
+
+// declareNew ends the quarantine that every server begins with.
+func declareNew(t testing.TB, s *pgstore.Store) {
+	t.Helper()
+	r := ask("", quorum.Owner{})
+	step, err := s.ReadStep(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step.Quarantine == "" {
+		t.Fatal("a store that was never used is not in quarantine")
+	}
+	if err := s.Raise(t.Context(), r, quorum.Raise{Quarantine: step.Quarantine, Fresh: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustAcquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
+	t.Helper()
+	g, err := s.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatalf("acquire %q: %v", r.Key, err)
+	}
+	return g
+}
+
+func mustRelease(t testing.TB, s quorum.Store, r quorum.Request) {
+	t.Helper()
+	if err := s.Release(context.WithoutCancel(t.Context()), r); err != nil {
+		t.Fatalf("release %q: %v", r.Key, err)
+	}
+}
+
+// wantOutcome fails unless err counts as want.
+func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
+	t.Helper()
+	if got := quorum.OutcomeOf(err); got != want {
+		t.Fatalf("outcome %v (%v), want %v", got, err, want)
+	}
+}
+
+// run runs a statement that is none of the store's.
+func run(t testing.TB, p *pgxpool.Pool, text string, args ...any) {
+	t.Helper()
+	if _, err := p.Exec(t.Context(), text, append([]any{pgx.QueryExecModeExec}, args...)...); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// one reads one value.
+func one[T any](t testing.TB, p *pgxpool.Pool, text string, args ...any) (value T) {
+	t.Helper()
+	if err := p.QueryRow(t.Context(), text, append([]any{pgx.QueryExecModeExec}, args...)...).Scan(&value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}
+
+// await polls for what a server does in its own time.
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited 30 s for %s", what)
+		}
+	}
+}
