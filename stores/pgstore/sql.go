@@ -65,7 +65,7 @@ func write(schema string) texts {
 			i.labels) as v(o, t, s, u, l))::text
 			from SCHEMA.inspect($1::bytea, $2::bigint, $3::bigint, $4::text, $5::bigint, $6::text::pg_lsn) i`),
 		serves: place.Replace(`select coalesce((select array_to_string(serves, ',') from SCHEMA.record), '')`),
-		serve:  place.Replace(`select word, array_to_string(serves, ',')
+		serve: place.Replace(`select word, array_to_string(serves, ',')
 			from SCHEMA.serve(string_to_array($1::text, ',')::bigint[],
 			string_to_array($2::text, ',')::bigint[], $3::bigint, $4::bigint)`),
 		listen: `listen "` + channel + `"`,
