@@ -154,7 +154,7 @@ func holders(votes []byte, shared bool) ([]quorum.Holder, error) {
 			Since: time.UnixMicro(row.Since), Left: time.Duration(row.Left) * time.Microsecond,
 		}
 		if shared {
-			h.Mode = quorum.Shared
+			h.Mode = quorum.ModeShared
 		}
 		all = append(all, h)
 	}

@@ -43,7 +43,7 @@ func (s *Store) grant(v verb, r *quorum.Request, a *answer) (quorum.Grant, error
 		Previous: quorum.Previous(a.previous), Server: a.server,
 	}
 	if a.shared {
-		g.Mode = quorum.Shared
+		g.Mode = quorum.ModeShared
 	}
 	return g, nil
 }

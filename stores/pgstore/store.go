@@ -192,7 +192,7 @@ func (s *Store) check(v verb, r *quorum.Request) error {
 		err = fmt.Errorf("%w: %v for key %q does not lie between 0 and MaxTTL, %v", quorum.ErrInvalidTTL, r.TTL, r.Key, r.MaxTTL)
 	case r.Floor < 0 || r.Kind == quorum.KindRepair && r.Floor == 0 && v == verbAcquire:
 		err = fmt.Errorf("%w: %v of key %q to the token %d", quorum.ErrInvalidOption, r.Kind, r.Key, r.Floor)
-	case int(r.Kind) >= len(kinds) || r.Mode > quorum.Shared:
+	case int(r.Kind) >= len(kinds) || r.Mode > quorum.ModeShared:
 		err = fmt.Errorf("%w: kind %d or mode %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode)
 	default:
 		return nil
