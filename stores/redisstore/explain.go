@@ -11,10 +11,11 @@ import (
 	"github.com/quorumlock/quorum"
 )
 
-const inCluster = "the server is a node of a Redis Cluster; give each store a server of its own"
+const inCluster = "the server is a node of a Redis Cluster; connect with redis.NewClusterClient, or give each store a server of its own"
 
 // refusals are the errors by which a server refuses a script before it starts,
-// so that nothing was written, and what to do about each.
+// so that nothing was written, and what to do about each. Those of a cluster mean
+// something else to a client that does not know of it.
 var refusals = []struct {
 	code, todo string
 	cluster    bool
@@ -29,8 +30,10 @@ var refusals = []struct {
 	{"MASTERDOWN", "the server is a replica that has lost its primary", false},
 	{"LOADING", "the server is still loading its data", false},
 	{"BUSY", "the server is busy with another script", false},
-	{"CLUSTERDOWN", inCluster, true},
-	{"MOVED", inCluster, true},
+	{"ASK", "the name's slot is being migrated to another node; try again when it has been", false},
+	{"TRYAGAIN", "the name's slot is being migrated to another node; try again when it has been", false},
+	{"CLUSTERDOWN", "the cluster does not serve the name's slot", true},
+	{"MOVED", "the name's slot has moved to another node; the client looks where", true},
 	{"RECORD", "another version of this package, or a person, wrote it; use another prefix or server", false},
 }
 
@@ -41,7 +44,7 @@ func (s *Store) explain(err error) error {
 	if why, ok := strings.CutPrefix(err.Error(), "INVALID "); ok {
 		return quorum.Undelivered(fmt.Errorf("%w: %s", quorum.ErrInvalidOption, why))
 	}
-	if err, never := translate(err); !never || s.limits.Doubles {
+	if err, never := s.translate(err); !never || s.limits.Doubles {
 		return err
 	}
 	return quorum.Undelivered(err)
@@ -49,7 +52,7 @@ func (s *Store) explain(err error) error {
 
 // translate adds what to do about an error, and reports whether one call that
 // came to it had no effect.
-func translate(err error) (_ error, never bool) {
+func (s *Store) translate(err error) (_ error, never bool) {
 	text := err.Error()
 	for _, r := range refusals {
 		if !strings.HasPrefix(text, r.code+" ") && !strings.Contains(text, ": "+r.code+" ") {
@@ -58,8 +61,8 @@ func translate(err error) (_ error, never bool) {
 		// An error that a command raised within a script may come after a
 		// write; a replica cannot have written.
 		never = r.code == "READONLY" || !strings.Contains(text, "script: ")
-		if r.cluster {
-			return fmt.Errorf("%w: %s: %w", quorum.ErrUnsupported, r.todo, err), never
+		if r.cluster && s.cluster == nil {
+			return fmt.Errorf("%w: %s: %w", quorum.ErrUnsupported, inCluster, err), never
 		}
 		return fmt.Errorf("%s: %w", r.todo, err), never
 	}

@@ -14,50 +14,57 @@ import (
 // eval runs the script of one verb. NOSCRIPT means that the server restarted or
 // that its scripts were flushed, and that nothing was done: the scripts are
 // loaded again, for the life of the server as it is now, and the call is made
-// once more.
-func (s *Store) eval(ctx context.Context, v verb, r *quorum.Request, keys []string, args ...any) (any, *scripts, error) {
+// once more. It is never made again by anybody but its caller, so no request is
+// repeated once a later one of its owner may have left.
+func (s *Store) eval(ctx context.Context, v verb, r *quorum.Request, p *part, c *call) (any, *scripts, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, quorum.Undelivered(err)
 	}
+	c.limit = r.Limit
 	var last *scripts
 	for range loads {
-		at, err := s.loaded(ctx, family{r.Set, r.MaxTTL}, last)
+		server, err := s.shardOf(ctx, p)
 		if err != nil {
 			return nil, nil, err
 		}
-		reply, err := s.send(ctx, at.sha[v], r, keys, args)
+		at, err := server.loaded(ctx, family{r.Set, r.MaxTTL}, p, last)
+		if err != nil {
+			s.moved(ctx, err)
+			return nil, nil, err
+		}
+		c.args[1] = at.sha[v]
+		c.cmd = redis.NewCmd(ctx, c.args[:c.n]...)
+		err = server.lanes.do(ctx, c)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			last = at
 			continue
 		}
-		if redis.HasErrorPrefix(err, "READONLY") {
-			at.doubted.Store(true)
-		}
 		if err != nil {
-			return nil, nil, s.explain(err)
+			return nil, nil, s.failed(ctx, at, err)
 		}
-		return reply, at, nil
+		return c.cmd.Val(), at, nil
 	}
-	return nil, nil, quorum.Undelivered(fmt.Errorf(
-		"the server lost its scripts %d times in one call: does something run SCRIPT FLUSH all the time?", loads))
+	return nil, nil, quorum.Undelivered(errFlushed)
+}
+
+var errFlushed = fmt.Errorf("the server lost its scripts %d times in one call: does something run SCRIPT FLUSH all the time?", loads)
+
+// failed says what an error of a call means, and notes what it says of a server
+// that is no primary any more.
+func (s *Store) failed(ctx context.Context, at *scripts, err error) error {
+	if redis.HasErrorPrefix(err, "READONLY") || redis.HasErrorPrefix(err, "MOVED") {
+		at.doubted.Store(true)
+	}
+	s.moved(ctx, err)
+	return s.explain(err)
 }
 
 // loads bounds how often one call loads the scripts.
 const loads = 4
 
-// send makes one call, bounded by the request's limit.
-func (s *Store) send(ctx context.Context, sha string, r *quorum.Request, keys []string, args []any) (any, error) {
-	if r.Limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.Limit)
-		defer cancel()
-	}
-	return s.client.EvalSha(ctx, sha, keys, args...).Result()
-}
-
 // loaded returns the scripts of a family. It loads them when there are none, or
 // only those that the server was seen to have lost.
-func (s *Store) loaded(ctx context.Context, f family, lost *scripts) (*scripts, error) {
+func (s *shard) loaded(ctx context.Context, f family, p *part, lost *scripts) (*scripts, error) {
 	if at := s.recent.Load(); at != nil && at != lost && at.family == f && !at.doubted.Load() {
 		return at, nil
 	}
@@ -70,10 +77,11 @@ func (s *Store) loaded(ctx context.Context, f family, lost *scripts) (*scripts, 
 	at := s.families[f]
 	if at == nil || at == lost || at.doubted.Load() {
 		var err error
-		if at, err = s.load(ctx, f, at); err != nil {
+		if at, err = s.load(ctx, f, p, at); err != nil {
 			return nil, err
 		}
 		s.families[f] = at
+		s.store.meet(at.runID)
 	}
 	s.recent.Store(at)
 	return at, nil
@@ -88,19 +96,19 @@ func (s *Store) loaded(ctx context.Context, f family, lost *scripts) (*scripts, 
 // A server that was a replica for a while and is a primary again keeps its
 // process and its scripts, and may hold an older state than it once had. Its
 // replication id has changed since. This store looks when it has seen READONLY.
-func (s *Store) load(ctx context.Context, f family, before *scripts) (*scripts, error) {
+func (s *shard) load(ctx context.Context, f family, p *part, before *scripts) (*scripts, error) {
 	var at *scripts
 	err := s.client.Watch(ctx, func(tx *redis.Tx) error {
-		info := about{runID: s.runID}
-		if s.runID == "" {
+		info := about{runID: s.store.runID}
+		if info.runID == "" {
 			var err error
-			if info, err = ask(ctx, tx); err != nil {
+			if info, err = ask(ctx, tx, s.store.cluster != nil); err != nil {
 				return err
 			}
 		}
-		at = write(f, info.runID, s.guard, info.major >= 7)
+		at = write(f, info.runID, s.store.guard, s.store.cluster != nil, info.major >= 7)
 		at.history = info.history
-		s.policy.Store(&info.policy)
+		s.store.policy.Store(&info.policy)
 		_, err := tx.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, text := range at.text {
 				p.ScriptLoad(ctx, text)
@@ -108,16 +116,33 @@ func (s *Store) load(ctx context.Context, f family, before *scripts) (*scripts, 
 			return nil
 		})
 		promoted := before != nil && before.doubted.Load() && before.runID == at.runID && before.history != at.history
-		if err == nil && promoted && s.guard {
-			err = tx.EvalSha(ctx, at.sha[raise], []string{s.tag + ":record"}, "", 0, 0, "promoted").Err()
+		if err == nil && promoted && s.store.guard {
+			err = s.store.distrust(ctx, tx, at.sha[raise].(string))
 		}
 		return err
-	}, s.tag+":record")
+	}, p.tag+":record")
 	if err != nil {
-		err, _ = translate(err)
+		err, _ = s.store.translate(err)
 		return nil, quorum.Undelivered(fmt.Errorf("load the scripts: %w", err))
 	}
 	return at, nil
+}
+
+// distrust begins a quarantine in every record that a server keeps, on the
+// connection that the scripts were loaded on.
+func (s *Store) distrust(ctx context.Context, tx *redis.Tx, sha string) error {
+	cmds, _ := tx.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range s.parts {
+			p.EvalSha(ctx, sha, []string{s.parts[i].tag + ":record"}, "", 0, 0, "promoted")
+		}
+		return nil
+	})
+	for _, c := range cmds {
+		if err := c.Err(); err != nil && !redis.HasErrorPrefix(err, "MOVED") { // another server's
+			return err
+		}
+	}
+	return nil
 }
 
 // about is what a server says of itself.
@@ -128,7 +153,7 @@ type about struct {
 	major   int    // version
 }
 
-func ask(ctx context.Context, tx *redis.Tx) (about, error) {
+func ask(ctx context.Context, tx *redis.Tx, cluster bool) (about, error) {
 	var server, replication, memory *redis.StringCmd
 	_, err := tx.Pipelined(ctx, func(p redis.Pipeliner) error {
 		server, replication, memory = p.Info(ctx, "server"), p.Info(ctx, "replication"), p.Info(ctx, "memory")
@@ -145,7 +170,7 @@ func ask(ctx context.Context, tx *redis.Tx) (about, error) {
 	major, _, _ := strings.Cut(field(server.Val(), "redis_version"), ".")
 	a.major, _ = strconv.Atoi(major) // 0 is an old server: no flags
 	switch {
-	case field(server.Val(), "redis_mode") == "cluster":
+	case !cluster && field(server.Val(), "redis_mode") == "cluster":
 		return a, fmt.Errorf("%w: %s", quorum.ErrUnsupported, inCluster)
 	case a.runID == "" || strings.Trim(a.runID, idLetters) != "":
 		return a, fmt.Errorf("%w: INFO shows no run_id, so a restart of the server could not be seen", quorum.ErrUnsupported)

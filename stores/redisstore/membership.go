@@ -9,18 +9,19 @@ import (
 	"github.com/quorumlock/quorum"
 )
 
-// Serves implements [quorum.Membership].
+// Serves implements [quorum.Membership]. In a cluster the first part stands for
+// all.
 func (s *Store) Serves(ctx context.Context, r quorum.Request) ([]quorum.Fingerprint, error) {
-	reply, at, err := s.evalRecord(ctx, serves, &r)
+	answers, err := s.onRecords(ctx, serves, &r, s.every()[:1], func(int) []any { return nil })
 	if err != nil {
 		return nil, err
 	}
-	t := table{row: reply}
+	t := answers[0].table
 	if t.word(0) != "serves" {
-		return nil, s.refused(t, &r, at)
+		return nil, s.refused(t, &r, answers[0].at)
 	}
 	var sets []quorum.Fingerprint
-	rows, _ := reply.([]any)
+	rows, _ := t.row.([]any)
 	for i := 1; i < len(rows); i++ {
 		word := t.word(i)
 		if word == none {
@@ -50,14 +51,19 @@ func (s *Store) Serve(ctx context.Context, r quorum.Request, from, to []quorum.F
 	if err != nil {
 		return s.unsent(err)
 	}
-	reply, at, err := s.evalRecord(ctx, serve, &r, will[0], will[1], was[0], was[1])
-	if err != nil {
-		return err
+	args := []any{will[0], will[1], was[0], was[1]}
+	// The first part, which stands for all in Serves, goes last: who finds it as
+	// it was repeats the move.
+	for _, ps := range [][]*part{s.every()[1:], s.every()[:1]} {
+		answers, err := s.onRecords(ctx, serve, &r, ps, func(int) []any { return args })
+		if err != nil {
+			return err
+		}
+		if err := s.refusal(&r, answers); err != nil {
+			return err
+		}
 	}
-	if done, ok := reply.(int64); ok && done == 1 {
-		return nil
-	}
-	return s.refused(table{row: reply}, &r, at)
+	return nil
 }
 
 // none stands for a set that is missing.

@@ -17,7 +17,7 @@ func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quo
 	if err != nil {
 		return quorum.Grant{}, fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, err)
 	}
-	g := quorum.Grant{TTL: r.TTL, Server: at.runID}
+	g := quorum.Grant{TTL: r.TTL, Server: s.server(at)}
 	if token, ok := reply.(int64); ok {
 		g.Token, g.Previous = token, quorum.PreviousReleased
 		return g, nil
@@ -48,7 +48,7 @@ func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 		Readers: int(t.number(3)),
 		Clean:   t.number(4) == 1 && !s.limits.Doubles,
 		Label:   t.word(5),
-		Server:  at.runID,
+		Server:  s.server(at),
 	}
 	switch last := t.at(6).(type) {
 	case int64:

@@ -23,11 +23,12 @@ const (
 	inspect
 	serves
 	serve
-	verbs // how many there are
+	verbs         // how many there are
+	watch = verbs // is no script
 )
 
 func (v verb) String() string {
-	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve"}[v]
+	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve", "watch"}[v]
 }
 
 //go:embed lua/record.lua
@@ -89,12 +90,12 @@ type scripts struct {
 	history string      // replication id when they were loaded; empty when not known
 	doubted atomic.Bool // the server was a replica since
 	text    [verbs]string
-	sha     [verbs]string
+	sha     [verbs]any // strings; so they are put into arguments as they are
 }
 
 // write writes the scripts for one life of a server. shebang says that the
 // server, from 7.0, takes flags in the first line.
-func write(f family, runID string, guard, shebang bool) *scripts {
+func write(f family, runID string, guard, cluster, shebang bool) *scripts {
 	s := &scripts{family: f, runID: runID}
 	for v := range verbs {
 		first := ""
@@ -106,8 +107,8 @@ func write(f family, runID string, guard, shebang bool) *scripts {
 		case shebang:
 			first = "#!lua\n"
 		}
-		literals := fmt.Sprintf("local RUN, SET, MAXTTL, GUARD, HEAD = '%s', '%v', %d, %t, '1 %s %v - '\n",
-			runID, f.set, micros(f.maxTTL), guard, runID, f.set)
+		literals := fmt.Sprintf("local RUN, SET, MAXTTL, GUARD, CLUSTER, HEAD = '%s', '%v', %d, %t, %t, '1 %s %v - '\n",
+			runID, f.set, micros(f.maxTTL), guard, cluster, runID, f.set)
 		s.text[v] = first + literals + bodies[v]
 		sum := sha1.Sum([]byte(s.text[v])) // Redis's name for a script, no secret
 		s.sha[v] = hex.EncodeToString(sum[:])

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -14,23 +16,30 @@ import (
 	"github.com/quorumlock/quorum"
 )
 
-// Store is one Redis server as a member of a quorum. It is safe for concurrent
-// use, starts no goroutine, and never closes the client it was given.
+// Store is one Redis server, or one Redis Cluster, as a member of a quorum. It
+// is safe for concurrent use and never closes the client it was given.
 type Store struct {
-	name   string
-	client redis.UniversalClient
-	tag    string // the prefix in braces
-	runID  string // given by the embedder, or empty
-	guard  bool
-	limits quorum.Limits
-	owned  io.Closer // the client, when Opener made it
-	heeds  bool      // the client watches its context, as far as is known
+	name     string
+	client   redis.UniversalClient
+	prefix   string
+	runID    string // given by the embedder, or empty
+	guard    bool
+	replicas int           // that must acknowledge a grant
+	patience time.Duration // with them
+	limits   quorum.Limits
+	owned    io.Closer // the client, when Opener made it
+	heeds    bool      // the client watches its context, as far as is known
 
 	policy atomic.Pointer[string] // what the server evicts when its memory is full
 
-	recent   atomic.Pointer[scripts] // the family used last: nearly always the only one
-	loading  chan struct{}           // holds one: who holds it may use families
-	families map[family]*scripts
+	parts   []part
+	single  *shard                  // nil in a cluster
+	cluster *redis.ClusterClient    // nil on a single server
+	shards  sync.Map                // of a cluster: *redis.Client of a primary to *shard
+	met     atomic.Pointer[string]  // of a cluster: run ids of its servers, comma-joined
+	read    atomic.Pointer[reading] // of a cluster's records, the last
+	notices string                  // what the channels begin with on which the server tells of its keys
+	hub     hub
 }
 
 // Each of them is found by quorum.As.
@@ -38,37 +47,50 @@ var (
 	_ quorum.Store      = (*Store)(nil)
 	_ quorum.HighWater  = (*Store)(nil)
 	_ quorum.Inspector  = (*Store)(nil)
+	_ quorum.Watcher    = (*Store)(nil)
 	_ quorum.Membership = (*Store)(nil)
 	_ quorum.Adviser    = (*Store)(nil)
 	_ io.Closer         = (*Store)(nil)
 )
 
 // New returns the store that client reaches, under the name that all clients
-// know it by. It does no I/O. A client of a Redis Cluster or a Ring is refused
-// with [quorum.ErrUnsupported].
+// know it by. It does no I/O. A Ring is refused with [quorum.ErrUnsupported].
 func New(name string, client redis.UniversalClient, options ...Option) (*Store, error) {
-	s := &Store{
-		name: name, client: client, tag: "{" + defaultPrefix + "}", guard: true,
-		loading: make(chan struct{}, 1), families: make(map[family]*scripts),
-	}
+	s := &Store{name: name, client: client, prefix: defaultPrefix, guard: true, heeds: true}
 	if name == "" {
 		return nil, fmt.Errorf("%w: a store needs a name", quorum.ErrInvalidOption)
 	}
 	retries := true // a client of a kind that is not known here may do anything
-	s.heeds = true
 	switch c := client.(type) {
 	case nil:
 		return nil, fmt.Errorf("%w: store %s: the client is nil", quorum.ErrInvalidOption, name)
-	case *redis.ClusterClient, *redis.Ring:
-		return nil, fmt.Errorf("%w: store %s: a %T spreads keys over servers; give each store a server of its own",
-			quorum.ErrUnsupported, name, client)
+	case *redis.Ring:
+		return nil, fmt.Errorf("%w: store %s: a %T spreads keys over servers that do not know of one another; give each "+
+			"store a server of its own", quorum.ErrUnsupported, name, client)
+	case *redis.ClusterClient: // its nodes' clients are used, which send everything once
+		retries, s.heeds = false, c.Options().ContextTimeoutEnabled
 	case *redis.Client:
 		retries, s.heeds = c.Options().MaxRetries > 0, c.Options().ContextTimeoutEnabled
+	}
+	s.notices = keyspace + "0__:"
+	if c, ok := client.(*redis.Client); ok {
+		s.notices = fmt.Sprintf("%s%d__:", keyspace, c.Options().DB)
 	}
 	for _, option := range options {
 		if err := option(s); err != nil {
 			return nil, fmt.Errorf("store %s: %w", name, err)
 		}
+	}
+	if c, ok := client.(*redis.ClusterClient); ok {
+		if s.runID != "" {
+			return nil, fmt.Errorf("%w: store %s: RunID is for one embedded server, not for a cluster", quorum.ErrInvalidOption, name)
+		}
+		s.cluster = c
+		for i := range partCount {
+			s.parts = append(s.parts, newPart(s.prefix+":"+strconv.Itoa(i)))
+		}
+	} else {
+		s.single, s.parts = s.newShard(client), []part{newPart(s.prefix)}
 	}
 	s.limits = quorum.Limits{
 		MinTTL:  time.Millisecond,
@@ -76,6 +98,7 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 		MaxKey:  maxKey,
 		Reach:   quorum.ReachCluster,
 		Shares:  true,
+		Watches: true,
 		Forgets: s.guard,
 		Doubles: retries,
 	}
@@ -93,9 +116,10 @@ func (s *Store) Name() string { return s.name }
 // Limits implements [quorum.Store].
 func (s *Store) Limits() quorum.Limits { return s.limits }
 
-// Close closes the client that [Opener] made for the store. A client that was
-// given to [New] is left open.
+// Close ends the connection of the store's watches, and closes the client that
+// [Opener] made for it. A client that was given to [New] is left open.
 func (s *Store) Close() error {
+	s.hub.close()
 	if s.owned == nil {
 		return nil
 	}
@@ -107,8 +131,7 @@ func (s *Store) Acquire(ctx context.Context, r quorum.Request) (quorum.Grant, er
 	if err := s.check(acquire, &r); err != nil {
 		return quorum.Grant{}, err
 	}
-	reply, at, err := s.eval(ctx, acquire, &r, s.keys(&r), r.Owner.Hex(), r.Owner.Attempt, micros(r.TTL), r.Floor,
-		kinds[r.Kind], modes[r.Mode], r.Label)
+	reply, at, err := s.eval(ctx, acquire, &r, s.part(r.Key), s.call(acquire, &r))
 	return s.grant(&r, reply, at, err)
 }
 
@@ -117,7 +140,7 @@ func (s *Store) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, err
 	if err := s.check(extend, &r); err != nil {
 		return quorum.Grant{}, err
 	}
-	reply, at, err := s.eval(ctx, extend, &r, s.keys(&r), r.Owner.Hex(), r.Owner.Attempt, micros(r.TTL), r.Floor)
+	reply, at, err := s.eval(ctx, extend, &r, s.part(r.Key), s.call(extend, &r))
 	return s.grant(&r, reply, at, err)
 }
 
@@ -126,11 +149,7 @@ func (s *Store) Release(ctx context.Context, r quorum.Request) error {
 	if err := s.check(release, &r); err != nil {
 		return err
 	}
-	var entomb int64
-	if r.Entomb {
-		entomb = max((micros(r.MaxTTL+r.Limit)+999)/1000, 1)
-	}
-	reply, at, err := s.eval(ctx, release, &r, s.keys(&r), r.Owner.Hex(), r.Owner.Attempt, entomb)
+	reply, at, err := s.eval(ctx, release, &r, s.part(r.Key), s.call(release, &r))
 	if err != nil {
 		return s.wrap(release, r.Key, err)
 	}
@@ -140,27 +159,7 @@ func (s *Store) Release(ctx context.Context, r quorum.Request) error {
 	return &quorum.RefusedError{
 		Outcome: quorum.OutcomeNotHeld,
 		Clean:   reply == int64(0) && !s.limits.Doubles,
-		Server:  at.runID,
-	}
-}
-
-var (
-	kinds = [...]string{
-		quorum.KindNew: "new", quorum.KindRepair: "repair", quorum.KindConvert: "convert", quorum.KindForce: "force",
-	}
-	modes = [...]string{quorum.ModeExclusive: "w", quorum.ModeShared: "r"}
-)
-
-// keys are the keys of a name, in the order that the scripts know them by.
-func (s *Store) keys(r *quorum.Request) []string {
-	return []string{
-		s.tag + ":record",
-		s.tag + ":vote:" + r.Key,
-		s.tag + ":count:" + r.Key,
-		s.tag + ":tomb:" + r.Owner.Hex() + ":" + r.Key,
-		s.tag + ":read:" + r.Key,
-		s.tag + ":ends:" + r.Key,
-		s.tag + ":forced:" + r.Key,
+		Server:  s.server(at),
 	}
 }
 
@@ -180,14 +179,14 @@ func (s *Store) check(v verb, r *quorum.Request) error {
 		return nil
 	case r.MaxTTL <= 0:
 		err = fmt.Errorf("%w: MaxTTL %v is not positive", quorum.ErrInvalidTTL, r.MaxTTL)
-	case v == inspect:
+	case v == inspect || v == watch:
 		return nil
 	case r.TTL <= 0 || r.TTL > r.MaxTTL:
 		err = fmt.Errorf("%w: %v for key %q does not lie between 0 and MaxTTL, %v", quorum.ErrInvalidTTL, r.TTL, r.Key, r.MaxTTL)
 	case r.Floor < 0 || r.Kind == quorum.KindRepair && r.Floor == 0 && v == acquire:
 		err = fmt.Errorf("%w: %v of key %q to the token %d", quorum.ErrInvalidOption, r.Kind, r.Key, r.Floor)
-	case int(r.Kind) >= len(kinds) || int(r.Mode) >= len(modes):
-		err = fmt.Errorf("%w: kind %d or mode %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode)
+	case int(r.Kind) >= len(kinds) || int(r.Mode) >= len(modes) || int(r.Wait) >= len(waits):
+		err = fmt.Errorf("%w: kind %d, mode %d or wait %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode, r.Wait)
 	default:
 		return nil
 	}

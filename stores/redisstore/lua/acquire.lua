@@ -1,7 +1,8 @@
--- Acquire. ARGV: owner, attempt, TTL in microseconds, floor (of a repair: the
--- token), kind, "w" or "r", label.
-local owner, try, ttl, least = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local kind, mode, text = ARGV[5], ARGV[6], ARGV[7]
+-- Acquire. ARGV[1] is packed: owner, attempt, TTL in microseconds, floor (of a
+-- repair: the token), a letter each for kind, mode and way to wait, label.
+local try, ttl, least, kind, mode, wait, text
+owner, try, ttl, least, kind, mode, wait, text = match(ARGV[1], '^(%x+) (%d+) (%d+) (%d+) (%a)(%a)(%a) (.*)$')
+try, ttl, least = tonumber(try), tonumber(ttl), tonumber(least)
 local got = call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 local stop = open(got[1])
 if stop then return stop end
@@ -23,15 +24,19 @@ elseif vote == 'r' then
 end
 local function held()
   if vote == 'r' then
-    local latest = call('ZREVRANGE', KEYS[6], 0, 1)
+    local latest = call('ZREVRANGE', other('ends'), 0, 1)
     local _, stops
     _, _, stops, _, holder = reader(latest[1] == owner and latest[2] or latest[1])
     left = stops - now
   end
+  if wait == 'm' and not waited then
+    waited = true
+    if got[3] then write_counter('KEEPTTL') else write_counter('PX', KEEP) end
+  end
   return refuse('held', m, left, holder)
 end
 
-if quarantine > 0 and (kind == 'new' or kind == 'force' or (kind == 'convert' and mode == 'w')) then
+if quarantine > 0 and (kind == 'n' or kind == 'f' or (kind == 'c' and mode == 'w')) then
   return refuse('quarantined', m, max(quarantine - now, 0))
 end
 if (m and m > try) or tonumber(got[4] or -1) >= try then
@@ -73,7 +78,7 @@ local function vote_anew(writer)
   return place(writer, given)
 end
 
-if kind == 'repair' then
+if kind == 'r' then
   local writer = mode == 'w'
   if same then writer = vote == 'w' end
   if others > 0 and (writer or vote == 'w') then return held() end
@@ -81,27 +86,28 @@ if kind == 'repair' then
   count(least, writer)
   return place(writer, least)
 end
-if kind == 'convert' then
+if kind == 'c' then
   if not m then return refuse('not held') end
   if same then return prolong() end
   if mode == 'w' then
     if others > 0 then return held() end
     return vote_anew(true)
   end
+  ended = ended or vote == 'w'
   count(max(t, least), by_writer) -- a demoted writer's number stays a writer's
   return place(false, max(t, least))
 end
-if kind == 'force' then
+if kind == 'f' then
   if others > 0 then
-    last = 'u'
-    local removed = vote == 'w' and {id} or call('ZRANGE', KEYS[6], 0, -1)
-    for _, other in ipairs(removed) do
-      if other ~= owner then
-        if vote == 'r' then drop_reader(other) end
-        call('HSET', KEYS[7], other, fmt('%.0f %s', now + MAXTTL, text))
+    last, ended = 'u', true
+    local removed = vote == 'w' and {id} or call('ZRANGE', other('ends'), 0, -1)
+    for _, voter in ipairs(removed) do
+      if voter ~= owner then
+        if vote == 'r' then drop_reader(voter) end
+        call('HSET', other('forced'), voter, fmt('%.0f %s', now + MAXTTL, text))
       end
     end
-    call('PEXPIRE', KEYS[7], floor(MAXTTL / 1000) + 1000)
+    call('PEXPIRE', other('forced'), floor(MAXTTL / 1000) + 1000)
     votes = m and 1 or 0
   end
   if same then return prolong() end

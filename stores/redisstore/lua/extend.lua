@@ -1,7 +1,9 @@
--- Extend. ARGV: owner, attempt, TTL in microseconds, floor. Checking the owner
--- and raising the counter are one step, which is what makes a token that was
--- written back to a quorum a fencing token.
-local owner, try, ttl, least = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+-- Extend. ARGV[1] is packed: owner, attempt, TTL in microseconds, floor. Checking
+-- the owner and raising the counter are one step, which is what makes a token
+-- that was written back to a quorum a fencing token.
+local try, ttl, least
+owner, try, ttl, least = match(ARGV[1], '^(%x+) (%d+) (%d+) (%d+)$')
+try, ttl, least = tonumber(try), tonumber(ttl), tonumber(least)
 local got = call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local stop = open(got[1])
 if stop then return stop end

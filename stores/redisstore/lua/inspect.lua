@@ -10,7 +10,7 @@ local function add(owner, mode, t, s, e, l)
 end
 local text = got[2] or ''
 if sub(text, 1, 1) == 'r' then
-  for _, owner in ipairs(call('ZRANGE', KEYS[6], 0, -1)) do
+  for _, owner in ipairs(call('ZRANGE', other('ends'), 0, -1)) do
     local _, t, e, s, l = reader(owner)
     add(owner, 'r', t, s, e, l)
   end

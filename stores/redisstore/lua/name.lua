@@ -1,10 +1,12 @@
--- A name. Its keys lie in the record's slot:
+-- A name. Its keys lie in the record's slot; those that a call reads each time
+-- are declared, and the others are named after them:
 --   KEYS[2] vote     "w OWNER attempt token end since last label", or "r last" while readers hold
---   KEYS[3] counter  "number w" or "number r": who it was last given to
+--   KEYS[3] count    "number w" or "number r": who it was last given to. "-" stands for no number, and a
+--                    capital says that somebody waits
 --   KEYS[4] tomb     the highest attempt of this owner that is refused
---   KEYS[5] readers  hash: OWNER -> "attempt token since label"
---   KEYS[6] ends     sorted set: OWNER by end
---   KEYS[7] forced   hash: OWNER -> "end label", whose vote was removed by force
+--   read             hash: OWNER -> "attempt token since label", the readers
+--   ends             sorted set: OWNER by end
+--   forced           hash: OWNER -> "end label", whose vote was removed by force
 -- last says how the holder before ended: u, r or e (unknown, released,
 -- expired). The vote alone says whether anybody holds, so that deleting it by
 -- hand frees the name and leaves the counter. It outlives its end by as much
@@ -13,6 +15,14 @@ local votes = 0      -- live votes
 local vote           -- 'w', 'r' or nil: the mode of the live votes
 local last = 'u'     -- how the holder before ended
 local id, attempt, token, ends, since, label -- a writer's vote
+local owner          -- who asks
+local ended = false  -- a vote ended in this call
+
+-- other is the name of another key, or of the channel "wake".
+local function other(kind)
+  local tag = sub(KEYS[1], 1, -7)
+  return tag .. kind .. sub(KEYS[2], #tag + 5)
+end
 
 local function write_vote(...)
   call('SET', KEYS[2], fmt('w %s %.0f %.0f %.0f %.0f %s %s', id, attempt, token, ends, since, last, label), ...)
@@ -20,15 +30,15 @@ end
 
 -- reader returns the attempt, token, end, start and label of a reader.
 local function reader(owner)
-  local entry = call('HGET', KEYS[5], owner)
+  local entry = call('HGET', other('read'), owner)
   if not entry then return end
   local m, t, s, l = match(entry, '^(%d+) (%d+) (%d+) (.*)$')
-  return tonumber(m), tonumber(t), tonumber(call('ZSCORE', KEYS[6], owner)), tonumber(s), l
+  return tonumber(m), tonumber(t), tonumber(call('ZSCORE', other('ends'), owner)), tonumber(s), l
 end
 
 local function drop_reader(owner)
-  call('HDEL', KEYS[5], owner)
-  call('ZREM', KEYS[6], owner)
+  call('HDEL', other('read'), owner)
+  call('ZREM', other('ends'), owner)
 end
 
 -- settle parses the vote, drops what is over and brings near what lies far.
@@ -42,7 +52,7 @@ local function settle(text, known)
     attempt, token, ends, since = tonumber(attempt), tonumber(token), tonumber(ends), tonumber(since)
     if ends <= now then
       if ends > 0 then -- an end that was seen stays one when the clock goes back
-        ends = 0
+        ends, ended = 0, true
         write_vote('KEEPTTL')
       end
       id, last = nil, 'e'
@@ -56,13 +66,14 @@ local function settle(text, known)
     return
   end
   last = sub(text, 3, 3)
-  local gone = call('ZRANGEBYSCORE', KEYS[6], '-inf', fmt('%.0f', now))
+  local gone = call('ZRANGEBYSCORE', other('ends'), '-inf', fmt('%.0f', now))
   for _, owner in ipairs(gone) do drop_reader(owner) end
-  for _, owner in ipairs(call('ZRANGEBYSCORE', KEYS[6], fmt('(%.0f', far), '+inf')) do
-    call('ZADD', KEYS[6], fmt('%.0f', far), owner)
+  for _, owner in ipairs(call('ZRANGEBYSCORE', other('ends'), fmt('(%.0f', far), '+inf')) do
+    call('ZADD', other('ends'), fmt('%.0f', far), owner)
   end
-  votes = call('ZCARD', KEYS[6])
+  votes = call('ZCARD', other('ends'))
   if #gone > 0 or votes == 0 then last = 'e' end
+  ended = #gone > 0
   if votes > 0 then
     vote = 'r'
     if #gone > 0 then call('SET', KEYS[2], 'r e', 'KEEPTTL') end
@@ -71,7 +82,7 @@ end
 
 -- write makes id the writer.
 local function write()
-  if vote == 'r' then call('DEL', KEYS[5], KEYS[6]) end
+  if vote == 'r' then call('DEL', other('read'), other('ends')) end
   vote, votes = 'w', 1
   write_vote('PX', KEEP)
 end
@@ -79,22 +90,31 @@ end
 -- read puts a reader in. What an earlier vote left that was deleted by hand
 -- must not come to life again beside the first.
 local function read(owner, m, t, e, s, l)
-  if vote ~= 'r' then call('DEL', KEYS[5], KEYS[6]) end
+  if vote ~= 'r' then call('DEL', other('read'), other('ends')) end
   vote = 'r'
-  call('HSET', KEYS[5], owner, fmt('%.0f %.0f %.0f %s', m, t, s, l))
-  call('ZADD', KEYS[6], fmt('%.0f', e), owner)
-  call('PEXPIRE', KEYS[5], KEEP)
-  call('PEXPIRE', KEYS[6], KEEP)
+  call('HSET', other('read'), owner, fmt('%.0f %.0f %.0f %s', m, t, s, l))
+  call('ZADD', other('ends'), fmt('%.0f', e), owner)
+  call('PEXPIRE', other('read'), KEEP)
+  call('PEXPIRE', other('ends'), KEEP)
   call('SET', KEYS[2], 'r ' .. last, 'PX', KEEP)
-  votes = call('ZCARD', KEYS[6])
+  votes = call('ZCARD', other('ends'))
 end
 
--- The counter: its number, whether a writer had it last, whether there is one.
-local number, by_writer, known
+-- The counter: its number, whether a writer had it last, whether there is one;
+-- and whether somebody waits for the name.
+local number, by_writer, known, waited
 
 local function open_counter(text)
-  local n, by = match(text or '', '^(%d+) (%a)$')
-  number, by_writer, known = tonumber(n or step * STEP), by == 'w', n ~= nil
+  local n, by = match(text or '', '^(%S+) (%a)$')
+  waited, by_writer = by == 'W' or by == 'R', by == 'w' or by == 'W'
+  number = tonumber(n or '')
+  known = number ~= nil
+  number = number or step * STEP
+end
+
+local function write_counter(...)
+  local by = by_writer and 'w' or 'r'
+  call('SET', KEYS[3], (known and fmt('%.0f ', number) or '- ') .. (waited and string.upper(by) or by), ...)
 end
 
 -- count raises the counter to a token given to a writer or a reader, and moves
@@ -109,7 +129,8 @@ local function count(given, writer)
   if number >= (step + 1) * STEP then
     step, moved, changed = max(step + 1, floor(now / PERIOD), floor(number / STEP)), now, true
   end
-  call('SET', KEYS[3], fmt(by_writer and '%.0f w' or '%.0f r', number), 'PX', KEEP)
+  known = true
+  write_counter('PX', KEEP)
 end
 
 local function out_of_reach(least)
@@ -120,18 +141,30 @@ local function invalid(why)
   return done(redis.error_reply('INVALID ' .. why))
 end
 
+-- tell tells those who watch the name that a vote ended, and forgets them when
+-- none listens any more. One that may not publish has done the rest anyway.
+local function tell()
+  local heard = redis.pcall('PUBLISH', other('wake'), 'changed')
+  if heard == 0 and not CLUSTER then -- a cluster's count is of one node's listeners
+    waited = false
+    write_counter('KEEPTTL')
+  end
+end
+
 -- refuse says no: how long the holder stays, the counter, the readers, whether
 -- nothing of this owner is here, whose label to show, and whether that one took
 -- the name from this owner by force.
 local function refuse(word, mine, left, holder)
+  if ended and waited then tell() end
   local readers = vote == 'r' and votes or 0
-  local stop, by = match(call('HGET', KEYS[7], ARGV[1]) or '', '^(%d+) (.*)$')
+  local stop, by = match(call('HGET', other('forced'), owner) or '', '^(%d+) (.*)$')
   local forced = stop and tonumber(stop) > now
   return done({word, left or 0, known and number or 0, readers, mine and 0 or 1, forced and by or holder or '', forced and 1 or 0})
 end
 
 -- granted replies the bare token in the usual case: a writer after a release.
 local function granted(given)
+  if ended and waited then tell() end
   if vote == 'w' and last == 'r' then return done(given) end
   return done({'granted', given, vote, last, vote == 'r' and votes or 0})
 end

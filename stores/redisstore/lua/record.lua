@@ -5,6 +5,7 @@
 --   MAXTTL  longest TTL of the set, in microseconds
 --   GUARD   whether a server that may have forgotten is kept out
 --   HEAD    how a record of this run and set alone begins
+--   CLUSTER whether the server is one of several that share the names
 -- A record reads "1 RUN SET SET2 step moved base quarantine lost". SET2 is "-"
 -- but while a set is being changed; then the longest MaxTTL of the two follows
 -- at the end. Times are microseconds of this server; a quarantine is its end,

@@ -1,10 +1,14 @@
--- Release. ARGV: owner, attempt, life of a tombstone in milliseconds or 0.
--- Replies 1 when the owner held, 0 when nothing of it is here, -1 when a
+-- Release. ARGV[1] is packed: owner, attempt, life of a tombstone in milliseconds
+-- or 0. Replies 1 when the owner held, 0 when nothing of it is here, -1 when a
 -- younger attempt holds. It reads no record: it gives nothing away, and serves
 -- clients of every set, so MAXTTL may be a stranger's and brings nothing near.
-local owner, try, entomb = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local try, entomb
+owner, try, entomb = match(ARGV[1], '^(%x+) (%d+) (%d+)$')
+try, entomb = tonumber(try), tonumber(entomb)
 far = LIMIT
-settle(call('GET', KEYS[2]), false)
+local got = call('MGET', KEYS[2], KEYS[3])
+open_counter(got[2])
+settle(got[1], false)
 local m
 if vote == 'r' then
   m = reader(owner)
@@ -12,13 +16,17 @@ elseif id == owner then
   m = attempt
 end
 local reply = m and (m <= try and 1 or -1) or 0
-if reply == 1 and vote == 'r' then
-  drop_reader(owner)
-  if votes > 1 then call('SET', KEYS[2], 'r r', 'KEEPTTL') end
+if reply == 1 then
+  ended = true
+  if vote == 'r' then
+    drop_reader(owner)
+    if votes > 1 then call('SET', KEYS[2], 'r r', 'KEEPTTL') end
+  end
+  if votes == 1 then call('DEL', KEYS[2]) end
 end
-if reply == 1 and votes == 1 then call('DEL', KEYS[2]) end
 if entomb > 0 then
   local stone = tonumber(call('GET', KEYS[4]) or 0)
   call('SET', KEYS[4], fmt('%.0f', max(stone, try)), 'PX', entomb)
 end
+if ended and waited then tell() end
 return reply

@@ -1,0 +1,82 @@
+package redisstore
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"github.com/quorumlock/quorum"
+)
+
+// Letters that the scripts know kinds, modes and ways to wait by.
+var (
+	kinds = [...]byte{quorum.KindNew: 'n', quorum.KindRepair: 'r', quorum.KindConvert: 'c', quorum.KindForce: 'f'}
+	modes = [...]byte{quorum.Exclusive: 'w', quorum.Shared: 'r'}
+	waits = [...]byte{quorum.WaitNone: 'n', quorum.WaitWatch: 'm', quorum.WaitTake: 't', quorum.WaitQueue: 'q'}
+)
+
+// call is what a verb of a name sends: the keys that the script reads each
+// time, and one packed argument. All of it is cut from one string, and the
+// command's arguments point into the call: a call should cost few allocations.
+func (s *Store) call(v verb, r *quorum.Request) *call {
+	var id [2 * len(r.Owner.ID)]byte
+	hex.Encode(id[:], r.Owner.ID[:])
+	p := s.part(r.Key)
+	var room [512]byte
+	b := room[:0]
+	var ends [len(call{}.words)]int
+	n := 0
+	cut := func() { ends[n], n = len(b), n+1 }
+	key := func(kind string) {
+		b = append(append(append(b, p.tag...), kind...), r.Key...)
+		cut()
+	}
+	key(":vote:")
+	key(":count:")
+	if v == acquire || v == release && r.Entomb {
+		b = append(append(append(append(append(b, p.tag...), ":tomb:"...), id[:]...), ':'), r.Key...)
+		cut()
+	}
+	if v != inspect {
+		b = pack(append(b, id[:]...), v, r)
+		cut()
+	}
+	c := &call{proves: s.replicas > 0 && (v == acquire || v == extend)}
+	text, from := string(b), 0
+	for i, to := range ends[:n] {
+		c.words[i], from = text[from:to], to
+	}
+	keys := n + 1
+	if v != inspect {
+		keys--
+	}
+	c.args = [len(c.args)]any{"evalsha", nil, counts[keys], p.record}
+	for i := range n {
+		c.args[4+i] = &c.words[i]
+	}
+	c.n = 4 + n
+	return c
+}
+
+// counts are the numbers of keys, as they are sent.
+var counts = [...]any{"0", "1", "2", "3", "4"}
+
+// pack appends what a verb needs beside the keys and the owner's id.
+func pack(b []byte, v verb, r *quorum.Request) []byte {
+	number := func(n int64) { b = strconv.AppendInt(append(b, ' '), n, 10) }
+	number(int64(r.Owner.Attempt))
+	if v == release {
+		if r.Entomb {
+			number(max((micros(r.MaxTTL+r.Limit)+999)/1000, 1))
+		} else {
+			number(0)
+		}
+		return b
+	}
+	number(micros(r.TTL))
+	number(r.Floor)
+	if v == acquire {
+		b = append(b, ' ', kinds[r.Kind], modes[r.Mode], waits[r.Wait], ' ')
+		b = append(b, r.Label...)
+	}
+	return b
+}
