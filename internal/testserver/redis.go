@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -216,8 +217,8 @@ func (n *RedisNode) ping() error {
 	return nil
 }
 
-// ask sends one line on a connection of its own and returns the first line
-// of the reply.
+// ask sends one line on a connection of its own and returns the reply: its
+// first line, or the text that it announces.
 func (n *RedisNode) ask(line string) (string, error) {
 	conn, err := net.DialTimeout("tcp", n.Addr, time.Second)
 	if err != nil {
@@ -230,6 +231,13 @@ func (n *RedisNode) ask(line string) (string, error) {
 	if _, err := conn.Write([]byte(line + "\r\n")); err != nil {
 		return "", err
 	}
-	reply, err := bufio.NewReader(conn).ReadString('\n')
+	reader := bufio.NewReader(conn)
+	reply, err := reader.ReadString('\n')
+	var size int
+	if n, _ := fmt.Sscanf(reply, "$%d", &size); n == 1 && size >= 0 {
+		text := make([]byte, size)
+		_, err = io.ReadFull(reader, text)
+		reply = string(text)
+	}
 	return strings.TrimSpace(reply), err
 }

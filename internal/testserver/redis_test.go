@@ -107,3 +107,20 @@ func TestStartFailureShowsTheLog(t *testing.T) {
 		t.Errorf("start on a taken port: %v", err)
 	}
 }
+
+func TestRedisClusterServesAllSlots(t *testing.T) {
+	nodes := RedisCluster(t, 3, 1)
+	if len(nodes) != 6 {
+		t.Fatalf("%d nodes, want 3 primaries and 3 replicas", len(nodes))
+	}
+	for i, node := range nodes {
+		info := node.must("INFO replication")
+		want := "role:master"
+		if i%2 == 1 {
+			want = "role:slave"
+		}
+		if !strings.Contains(info, want) {
+			t.Errorf("node %d: %s", i, info)
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 // Letters that the scripts know kinds, modes and ways to wait by.
 var (
 	kinds = [...]byte{quorum.KindNew: 'n', quorum.KindRepair: 'r', quorum.KindConvert: 'c', quorum.KindForce: 'f'}
-	modes = [...]byte{quorum.Exclusive: 'w', quorum.Shared: 'r'}
+	modes = [...]byte{quorum.ModeExclusive: 'w', quorum.ModeShared: 'r'}
 	waits = [...]byte{quorum.WaitNone: 'n', quorum.WaitWatch: 'm', quorum.WaitTake: 't', quorum.WaitQueue: 'q'}
 )
 

@@ -6,7 +6,8 @@
 //	}))
 //
 // Every verb is one script that runs on the server, by the server's clock; a
-// lock that is free is taken by one command and released by one.
+// lock that is free is taken by one command and released by one. Calls of many
+// goroutines to one server share round trips.
 //
 // # Restarts
 //
@@ -33,11 +34,23 @@
 // The Lua files say what stands in them. Each key but the record expires by
 // itself, at latest MaxTTL and ten minutes after its last use.
 //
+// # Waking
+//
+// A release tells those who wait for the name by PUBLISH on the channel
+// {quorum}:wake:NAME, if an Acquire with [quorum.WaitWatch] was refused before
+// and somebody listens; without a waiter it costs nothing. All watches of a
+// store share one connection. A user with restricted channels needs the pattern
+// {quorum}:wake:*.
+//
+// That a vote was deleted by hand is told at once where the server tells of keys
+// (notify-keyspace-events with K and g, and the pattern __keyspace@*__:* for a
+// restricted user); else the holder's next renewal finds out. A Redis Cluster
+// tells of keys only on their own node, so there it is always the renewal.
+//
 // # Clients
 //
 // A client that repeats requests by itself is taken as it is, and said so in
 // Limits: set MaxRetries to -1. One that does not watch its context waits for
-// its ReadTimeout: set ContextTimeoutEnabled. Redis Cluster and Ring are not
-// supported yet. Behind a Sentinel the store follows the primary, and stays
+// its ReadTimeout: set ContextTimeoutEnabled. A Ring is refused. Behind a Sentinel the store follows the primary, and stays
 // out for MaxTTL after each change of it.
 package redisstore

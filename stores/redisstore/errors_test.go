@@ -95,15 +95,11 @@ func TestF166EvictionIsAdvisedAgainst(t *testing.T) {
 	}
 }
 
-func TestClusterIsRefused(t *testing.T) {
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
-	t.Cleanup(func() { _ = cluster.Close() })
+func TestWhatSpreadsKeysBehindTheStoreIsRefused(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	t.Cleanup(func() { _ = ring.Close() })
-	for _, c := range []redis.UniversalClient{cluster, ring} {
-		if _, err := redisstore.New("a", c); !errors.Is(err, quorum.ErrUnsupported) {
-			t.Errorf("New with a %T: %v", c, err)
-		}
+	if _, err := redisstore.New("a", ring); !errors.Is(err, quorum.ErrUnsupported) {
+		t.Errorf("New with a Ring: %v", err)
 	}
 	node := testserver.Redis(t, testserver.RedisConfig("cluster-enabled yes"))
 	_, err := store(t, client(t, node.Addr)).Acquire(t.Context(), ask("k", owner()))

@@ -2,11 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -304,30 +302,4 @@ func (h *hub) tell(name, text string) {
 			w.tell(wake)
 		}
 	}
-}
-
-// parse reads what a script published: "changed", "turn OWNER counter" or "next
-// OWNER microseconds"; or the server's own notice of a key: "del".
-func parse(text string) (quorum.Wake, bool) {
-	kind, rest, _ := strings.Cut(text, " ")
-	owner, number, _ := strings.Cut(rest, " ")
-	n, _ := strconv.ParseInt(number, 10, 64)
-	switch kind {
-	case "changed", "del":
-		return quorum.Wake{Kind: quorum.WakeChanged}, true
-	case "turn":
-		return quorum.Wake{Kind: quorum.WakeTurn, Owner: digest(owner), Counter: n}, true
-	case "next":
-		return quorum.Wake{Kind: quorum.WakeNext, Owner: digest(owner), After: time.Duration(n) * time.Microsecond}, true
-	}
-	return quorum.Wake{}, false
-}
-
-// digest turns a stored owner into what may be shown.
-func digest(owner string) string {
-	var o quorum.Owner
-	if n, err := hex.Decode(o.ID[:], []byte(owner)); err != nil || n != len(o.ID) {
-		return ""
-	}
-	return o.Digest()
 }

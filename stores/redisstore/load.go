@@ -34,15 +34,13 @@ func (s *Store) eval(ctx context.Context, v verb, r *quorum.Request, p *part, c 
 		}
 		c.args[1] = at.sha[v]
 		c.cmd = redis.NewCmd(ctx, c.args[:c.n]...)
-		err = server.lanes.do(ctx, c)
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			last = at
-			continue
-		}
-		if err != nil {
+		switch err := server.lanes.do(ctx, c); {
+		case err == nil:
+			return c.cmd.Val(), at, nil
+		case !redis.HasErrorPrefix(err, "NOSCRIPT"):
 			return nil, nil, s.failed(ctx, at, err)
 		}
-		return c.cmd.Val(), at, nil
+		last = at
 	}
 	return nil, nil, quorum.Undelivered(errFlushed)
 }
