@@ -1,11 +1,11 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"reflect"
 	"slices"
@@ -208,25 +208,29 @@ func (c *CombinedStore) describe() string {
 // and member, so that all clients agree whatever list they were given, and
 // different keys start at different stores.
 func (c *CombinedStore) askOrder(key string) []int {
-	weight := make([]uint64, len(c.members))
+	var weight [MaxMembers]uint64
 	order := make([]int, len(c.members))
 	for i, m := range c.members {
-		h := fnv.New64a()
-		_, _ = io.WriteString(h, key)
-		_, _ = h.Write([]byte{0})
-		_, _ = io.WriteString(h, m.Name())
-		weight[i], order[i] = h.Sum64(), i
+		weight[i], order[i] = hash(hash(fnvOffset, key)*fnvPrime, m.Name()), i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case weight[a] != weight[b] && weight[a] < weight[b]:
-			return -1
-		case weight[a] != weight[b]:
-			return 1
-		}
-		return strings.Compare(c.members[a].Name(), c.members[b].Name())
+		return cmp.Or(cmp.Compare(weight[a], weight[b]), strings.Compare(c.members[a].Name(), c.members[b].Name()))
 	})
 	return order
+}
+
+// FNV-1a over 64 bits (Fowler, Noll, Vo 1991), as hash/fnv has it behind an
+// interface that allocates. All versions of this library must agree on it.
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+func hash(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * fnvPrime
+	}
+	return h
 }
 
 // doubles is the set of members whose client may send a request twice.

@@ -105,7 +105,8 @@ func (v *verb) grant(r Request, token int64, votes []Vote) Grant {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	g := Grant{Token: token, TTL: r.TTL, Mode: r.Mode, Votes: votes, Server: v.set.servers.all()}
-	for _, a := range v.last {
+	for i := range v.replies {
+		a := &v.replies[i].answer
 		if a.Outcome == core.Granted {
 			g.Mode = min(g.Mode, Mode(a.Mode)) // exclusive if any member is
 			g.Readers = max(g.Readers, a.Readers)

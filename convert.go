@@ -49,11 +49,14 @@ func answerOf(g Grant, err error) core.Answer {
 
 // nestedVotes returns what the members of a composite answered.
 func nestedVotes(g Grant, err error) []Vote {
+	if err == nil {
+		return g.Votes
+	}
 	if few := (*noQuorumError)(nil); errors.As(err, &few) {
 		return few.votes
 	}
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
 		return refused.Votes
 	}
-	return g.Votes
+	return nil
 }

@@ -31,8 +31,9 @@ func (c *crew) take(d delivery) {
 func (c *crew) work(d delivery) {
 	idle := time.NewTimer(crewIdle)
 	defer idle.Stop()
+	limit := &alarm{}
 	for {
-		d.carry()
+		d.carry(limit)
 		idle.Reset(crewIdle)
 		select {
 		case d = <-c.calls:

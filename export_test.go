@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -40,3 +41,17 @@ Cluster %v
 
 // MetOf shows whether a set of votes, by position, is a quorum.
 func MetOf(c *CombinedStore, votes uint) bool { return c.rule.Met(core.Set(votes)) }
+
+// HashOf is what the order of asking is made of.
+func HashOf(key, name string) uint64 { return hash(hash(fnvOffset, key)*fnvPrime, name) }
+
+// Alarm ends calls at their limits.
+type Alarm struct{ alarm }
+
+// Set begins a call.
+func (a *Alarm) Set(base context.Context, limit time.Duration) context.Context {
+	return a.set(base, limit)
+}
+
+// Stop ends it.
+func (a *Alarm) Stop() { a.stop() }

@@ -203,7 +203,8 @@ func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
 	if n.Failure == core.ByHeld {
 		e.Err = ErrHeld
 	}
-	for _, err := range l.d.errs {
+	for i := range l.d.replies {
+		err := l.d.replies[i].err
 		if refused := (*RefusedError)(nil); refusedAs(err, &refused) && refused.Outcome == OutcomeContended {
 			e.Label, e.Left = refused.Label, refused.Left
 		}
@@ -216,7 +217,7 @@ func (l *Lease) tellLeftovers() {
 	left := l.m.Quorum().Leftovers()
 	for i, m := range l.d.set.members {
 		if left.Has(i) && !l.left.Has(i) {
-			l.tell(Event{Kind: EventReleaseFail, Store: m.Name(), Err: l.d.undone[i]})
+			l.tell(Event{Kind: EventReleaseFail, Store: m.Name(), Err: l.d.replies[i].undone})
 		}
 	}
 	l.left = left

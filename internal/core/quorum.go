@@ -32,6 +32,8 @@ type Config struct {
 type Machine interface {
 	// Calls returns what to send now, and forgets it.
 	Calls() []Call
+	// AppendCalls is Calls into a slice of the caller's.
+	AppendCalls(calls []Call) []Call
 	// Answer takes the end of a call.
 	Answer(now clock.Instant, store int, seq uint32, a Answer)
 	// Wake takes the passing of time.

@@ -1,0 +1,104 @@
+package quorum
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// alarm ends calls at their limits, one after another. It is
+// context.WithTimeout for a goroutine that makes many calls, with one timer
+// for all of them: of every five allocations of an uncontended cycle one was a
+// context's.
+type alarm struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	call  *callContext // under way; nil between two
+}
+
+// set begins a call that ends after limit. The context stays valid after stop,
+// for whoever keeps it.
+func (a *alarm) set(base context.Context, limit time.Duration) *callContext {
+	c := &callContext{Context: base, alarm: a, ends: time.Now().Add(limit)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.call = c
+	return c
+}
+
+// stop ends the call under way.
+func (a *alarm) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.call
+	a.call = nil
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	c.end(context.Canceled)
+}
+
+// ring ends the call whose limit is over. A ring that was meant for the call
+// before finds one whose time has not come.
+func (a *alarm) ring() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.call; c != nil && !time.Now().Before(c.ends) {
+		c.end(context.DeadlineExceeded)
+	}
+}
+
+// callContext carries the values of its base and ends with its call, at the
+// latest at its limit.
+type callContext struct {
+	context.Context
+	alarm *alarm
+	ends  time.Time
+	done  chan struct{} // made when somebody asks; under alarm.mu, as err
+	err   error
+}
+
+// end ends the call. The caller holds the alarm's mu.
+func (c *callContext) end(why error) {
+	if c.err != nil {
+		return
+	}
+	c.err = why
+	if c.done != nil {
+		close(c.done)
+	}
+}
+
+// Deadline returns the call's limit.
+func (c *callContext) Deadline() (time.Time, bool) { return c.ends, true }
+
+// Done returns what is closed when the call is over.
+func (c *callContext) Done() <-chan struct{} {
+	a := c.alarm
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c.done != nil {
+		return c.done
+	}
+	c.done = make(chan struct{})
+	left := time.Until(c.ends)
+	switch {
+	case c.err != nil:
+		close(c.done)
+	case a.timer == nil:
+		a.timer = time.AfterFunc(left, a.ring)
+	default:
+		a.timer.Reset(left)
+	}
+	return c.done
+}
+
+// Err says why the call is over, and is nil before.
+func (c *callContext) Err() error {
+	c.alarm.mu.Lock()
+	defer c.alarm.mu.Unlock()
+	if c.err == nil && !time.Now().Before(c.ends) {
+		c.end(context.DeadlineExceeded)
+	}
+	return c.err
+}

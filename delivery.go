@@ -1,0 +1,109 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// delivery is one call to one store.
+type delivery struct {
+	d    *driver
+	base context.Context
+	call core.Call
+}
+
+// carry makes the call, bounded by its limit, and brings the answer back. A
+// store that ignores its context is waited for by nobody but this goroutine.
+func (j delivery) carry(limit *alarm) {
+	d, c := j.d, j.call
+	ctx := limit.set(j.base, c.Req.Limit)
+	defer limit.stop()
+	began := d.clock.Now()
+	if d.health != nil {
+		d.health.sent(began, c.Store)
+	}
+	a, nested, err := d.ask(ctx, d.set.members[c.Store], c.Req)
+	if d.health != nil {
+		now := d.clock.Now()
+		d.health.ended(now, c.Store, now.Sub(began), well(a.Outcome, err))
+	}
+	if err != nil && a.Outcome == core.Unknown && ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v: %w", c.Req.Limit, err)
+	}
+	if verb := c.Req.Verb; verb != core.Release && verb != core.Raise {
+		if of := d.set.servers.meet(c.Store, a.Server); of >= 0 {
+			a.Outcome, a.Clean = core.Twin, false
+			text := twinError(d.set.members[c.Store].Name(), d.set.members[of].Name()).Error()
+			err = &RefusedError{Outcome: OutcomeTwin, Reason: text}
+		}
+	}
+	if d.met != nil {
+		d.met(c.Store, err, nested)
+	}
+	d.do(func(now clock.Instant) {
+		if c.Req.Verb == core.Release {
+			d.replies[c.Store].undone = err
+		} else {
+			r := &d.replies[c.Store]
+			r.err, r.nested, r.answer = err, nested, a
+		}
+		d.m.Answer(now, c.Store, c.Seq, a)
+	})
+}
+
+// ask puts a request to a store. A panic of a store is an unknown outcome.
+func (d *driver) ask(ctx context.Context, s Store, r core.Request) (a core.Answer, nested []Vote, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store %q panicked: %v", s.Name(), p)
+			a = core.Answer{Outcome: core.Unknown}
+		}
+	}()
+	switch r.Verb {
+	case core.Acquire:
+		g, err := s.Acquire(ctx, fromCore(r))
+		if err == nil && g.Token < 1 { // it may have granted, and this is no vote to count on
+			err = fmt.Errorf("store %q granted without a token", s.Name())
+		}
+		return answerOf(g, err), nestedVotes(g, err), err
+	case core.Extend:
+		g, err := s.Extend(ctx, fromCore(r))
+		return answerOf(g, err), nestedVotes(g, err), err
+	case core.Release:
+		err := s.Release(ctx, fromCore(r))
+		return answerOf(Grant{}, err), nil, err
+	case core.ReadStep:
+		return readStep(ctx, s, fromCore(r))
+	default:
+		err := raise(ctx, s, fromCore(r), Raise(r.Raise))
+		return answerOf(Grant{}, err), nil, err
+	}
+}
+
+// readStep reads a store's record. A store without one never forgets, and
+// always votes.
+func readStep(ctx context.Context, s Store, r Request) (core.Answer, []Vote, error) {
+	high, ok := As[HighWater](s)
+	if !ok {
+		return core.Answer{Outcome: core.Granted}, nil, nil
+	}
+	step, err := high.ReadStep(ctx, r)
+	if err != nil {
+		return answerOf(Grant{}, err), nil, err
+	}
+	a := core.Answer{Outcome: core.Granted, Server: step.Server, Left: step.Left, Step: core.StepReading{
+		Step: step.Step, Base: step.Base, Quarantine: step.Quarantine, Over: step.Over,
+	}}
+	return a, nil, nil
+}
+
+func raise(ctx context.Context, s Store, r Request, o Raise) error {
+	high, ok := As[HighWater](s)
+	if !ok {
+		return Undelivered(fmt.Errorf("%w: store %q keeps no step", ErrUnsupported, s.Name()))
+	}
+	return high.Raise(ctx, r, o)
+}
