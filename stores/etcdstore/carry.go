@@ -23,6 +23,9 @@ func (s *Store) carry(ctx context.Context, req core.Request) (*move, error) {
 	if req.Verb == core.Extend || req.Verb == core.Release {
 		seen = s.memory.recall(who)
 	}
+	if seen != nil && req.Verb == core.Release && seen.kept[voteLeaf].mod == 0 {
+		seen = nil // a reader's release has to know whether others read
+	}
 	guess := seen != nil
 	for {
 		if seen == nil {

@@ -74,7 +74,7 @@ func (s *Store) refusal(m *move) error {
 	case core.Undelivered:
 		return quorum.Undelivered(fmt.Errorf("%w: %s", quorum.ErrInvalidOption, a.Reason))
 	case core.Mismatch:
-		if m.req.Verb != core.Raise {
+		if m.req.Verb != core.Serve {
 			a.Reason = fmt.Sprintf("%s: do all clients list the same stores, strategy and MaxTTL?", a.Reason)
 		}
 	}
