@@ -121,7 +121,12 @@ func (q *Quorum) Failure() Failure { return q.failure }
 func (q *Quorum) Attempt() uint32 { return q.attempt }
 
 // Token returns the lease's token once held.
-func (q *Quorum) Token() int64 { return q.high }
+func (q *Quorum) Token() int64 {
+	if q.change.promoting {
+		return q.change.token
+	}
+	return q.high
+}
 
 // Until returns the end of validity, drift taken off. It means nothing unless held.
 func (q *Quorum) Until() clock.Instant { return q.until }

@@ -178,7 +178,7 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 	case r.Verb == core.Acquire && r.Kind == core.New && l.m.Quorum().Attempt() != l.attempt:
 		l.attempt, l.askedFrom = l.m.Quorum().Attempt(), now
 		w.report.Attempts++
-	case r.Verb == core.Extend && stage == core.Holding && (l.extended != now):
+	case (r.Verb == core.Extend && !l.m.Quorum().Promoting() || r.Kind == core.Convert) && stage == core.Holding && l.extended != now:
 		l.extended, l.extendTTL = now, r.TTL
 		l.rounds++
 	}
@@ -218,7 +218,7 @@ func (w *World) checkLeft(l *Lease) {
 // checkStray looks into the stores when a lease is given back: a late grant
 // above its token that it heard of must be gone by then.
 func (w *World) checkStray(l *Lease) {
-	if _, _, quiet := l.m.Quorum().Releases(); !quiet || len(l.flights) > 0 || w.zone != nil || w.cfg.Unsteady || w.cfg.Doubles {
+	if _, _, quiet := l.m.Quorum().Releases(); !quiet || l.m.Stage() != core.Holding || len(l.flights) > 0 || w.zone != nil || w.cfg.Unsteady || w.cfg.Doubles {
 		return
 	}
 	l.above &^= l.m.Quorum().Leftovers()

@@ -60,6 +60,8 @@ type Work struct {
 	Leak    uint64        // never given back, and not renewed
 	Cancel  uint64        // given up before Wait is over
 	Extend  uint64        // an explicit extension
+	Promote uint64        // of the readers: to a writer, half way
+	Demote  uint64        // of the writers: to a reader, half way
 	Close   uint64        // the whole locker is closed, and another opened
 	Mixed   bool          // TTLs between TTL/4 and MaxTTL on one name
 	AnyWay  uint64        // in any of the orders

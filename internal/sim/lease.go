@@ -39,6 +39,8 @@ type Lease struct {
 	until      time.Duration // true end of belief
 	began      time.Duration
 	acquired   time.Duration // never before it is
+	tenure     tenure        // as a writer, the last
+	asked      time.Duration // when the last promotion was
 	aboveAny   int64         // highest token of a lease that was held when this one began
 	aboveWrite int64         // and of an exclusive one
 
@@ -164,6 +166,7 @@ func (l *Lease) Extend(serial uint32, ttl time.Duration) {
 // settled takes the machine's notices.
 func (l *Lease) settled() {
 	w := l.c.w
+	l.modes()
 	l.believing() // what is told is told of a lease that stands
 	w.notices = l.m.AppendNotices(w.notices[:0])
 	for _, n := range w.notices {

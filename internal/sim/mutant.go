@@ -12,22 +12,24 @@ type Mutant uint8
 
 // The mutants.
 const (
-	NoMutant            Mutant = iota
-	NoTombstones               // a store that was told to refuse late requests does not
-	ForgetsUnseen              // a store that lost everything votes at once
-	RollsBackUnseen            // a store that lost its last moments votes at once
-	ShortQuarantine            // a quarantine is over at once
-	ExtendRevives              // an extension of a vote that is over makes a new one
-	ReleaseTakesAll            // a release of an attempt frees later ones too
-	RaiseUnread                // a store leaves quarantine without the steps of the others
-	DisjointQuorums            // the strategy lets two quorums share no store
-	CallsWithoutLimit          // a call that is not answered is waited for
-	FenceLooksAway             // the resource does not look at tokens
-	RefillsOutliveClose        // a closed locker goes on to bring stores back
-	InnerRollsBack             // a composite takes back and repairs by itself, as a lease does
-	SharesWithAll              // a store lets readers in beside a writer
-	TwinsUnseen                // a client counts one server under two names twice
-	OwnersRepeat               // every owner has the same 128 bits: breaks an assumption
+	NoMutant              Mutant = iota
+	NoTombstones                 // a store that was told to refuse late requests does not
+	ForgetsUnseen                // a store that lost everything votes at once
+	RollsBackUnseen              // a store that lost its last moments votes at once
+	ShortQuarantine              // a quarantine is over at once
+	ExtendRevives                // an extension of a vote that is over makes a new one
+	ReleaseTakesAll              // a release of an attempt frees later ones too
+	RaiseUnread                  // a store leaves quarantine without the steps of the others
+	DisjointQuorums              // the strategy lets two quorums share no store
+	CallsWithoutLimit            // a call that is not answered is waited for
+	FenceLooksAway               // the resource does not look at tokens
+	RefillsOutliveClose          // a closed locker goes on to bring stores back
+	InnerRollsBack               // a composite takes back and repairs by itself, as a lease does
+	SharesWithAll                // a store lets readers in beside a writer
+	TwinsUnseen                  // a client counts one server under two names twice
+	OwnersRepeat                 // every owner has the same 128 bits: breaks an assumption
+	PromotesBesideReaders        // a store makes a reader the writer while others read
+	DemotesUnmarked              // a store forgets with a demotion that a writer was there
 	mutants
 )
 
@@ -35,7 +37,7 @@ var mutantNames = [mutants]string{
 	"none", "no tombstones", "forgets unseen", "rolls back unseen", "quarantine over at once",
 	"extension revives", "release takes all", "leaves quarantine unread", "disjoint quorums", "calls without limit",
 	"fence looks away", "refills outlive close", "a composite rolls back by itself", "shares with all",
-	"twins unseen", "owners repeat",
+	"twins unseen", "owners repeat", "promotes beside readers", "demotes unmarked",
 }
 
 func (m Mutant) String() string { return mutantNames[m] }
@@ -57,6 +59,10 @@ func (m Mutant) apply(w *World, n *node, msg *message) core.Answer {
 		if req.Verb == core.Raise {
 			n.store.Record.Step, n.store.Record.Base = 0, 0
 		}
+	case PromotesBesideReaders:
+		if req.Kind == core.Convert && req.Mode == core.Exclusive {
+			req.Kind = core.Force
+		}
 	case SharesWithAll:
 		if req.Mode == core.Shared && req.Verb == core.Acquire {
 			req.Kind = core.Force
@@ -66,6 +72,9 @@ func (m Mutant) apply(w *World, n *node, msg *message) core.Answer {
 		}
 	}
 	a := n.store.Apply(req, now)
+	if m == DemotesUnmarked && req.Kind == core.Convert && req.Mode == core.Shared && a.Outcome == core.Granted {
+		n.store.Look(req.Key).Writer = false
+	}
 	if m == ExtendRevives && req.Verb == core.Extend && a.Outcome == core.NotHeld {
 		req.Verb = core.Acquire
 		if a = n.store.Apply(req, now); a.Outcome == core.Granted {

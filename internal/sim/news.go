@@ -17,6 +17,7 @@ func (w *World) noticed(l *Lease, n core.Notice) {
 		r.Taken.Count(w.now - l.began)
 		l.token = l.m.Quorum().Token()
 		e.What, e.Token, e.Until = Acquires, l.token, l.until
+		l.tenure = tenure{token: l.token, began: l.began, acquired: l.acquired}
 		w.checkToken(l)
 	case core.NoticeAttempt:
 		e.What, e.Failure = Retries, n.Failure
@@ -32,6 +33,12 @@ func (w *World) noticed(l *Lease, n core.Notice) {
 	case core.NoticeRenewFailed:
 		r.Missed++
 		e.What = Misses
+	case core.NoticeChanged:
+		if n.OK {
+			return // told when the client's belief changed
+		}
+		r.Stayed++
+		e.What, e.Failure = Stays, n.Failure
 	case core.NoticeLost:
 		r.Lost[n.Reason]++
 		e.What, e.Reason, e.Token = Loses, n.Reason, l.token

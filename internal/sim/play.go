@@ -44,6 +44,10 @@ func (a *Action) do(c *Client, held **Lease) {
 		l.Cancel()
 	case a.Verb == "extends":
 		l.Extend(1, a.TTL)
+	case a.Verb == "promotes":
+		l.Promote(2)
+	case a.Verb == "demotes":
+		l.Demote(3)
 	default:
 		l.Write(a.Verb == "writes anyway")
 	}
@@ -100,6 +104,12 @@ func (t *teller) line(e *Event) string {
 	case Acquires:
 		t.held[e.Lease] = true
 		return fmt.Sprintf("%s HOLDS, token %s, until %.3fs", who, Token(e.Token), e.Until.Seconds())
+	case Promotes:
+		return fmt.Sprintf("%s is PROMOTED to a writer, token %s, until %.3fs", who, Token(e.Token), e.Until.Seconds())
+	case Demotes:
+		return who + " is a reader from now on, token " + Token(e.Token)
+	case Stays:
+		return who + " stays what it was: " + failureNames[e.Failure]
 	case Renews:
 		if t.shows("renewals") {
 			return fmt.Sprintf("%s renews until %.3fs", who, e.Until.Seconds())

@@ -25,6 +25,9 @@ type Report struct {
 	Acquired   int
 	Failed     [core.ByAbandoned + 1]int
 	Renewed    int
+	Promoted   int // readers that became writers
+	Demoted    int // writers that became readers
+	Stayed     int // changes of mode that failed
 	Missed     int // renewals that found too few stores
 	Lost       [core.LostClosed + 1]int
 	Released   int
@@ -56,7 +59,7 @@ func (r *Report) Add(o *Report) {
 	}
 	for _, p := range [...][2]*int{
 		{&r.Asked, &o.Asked}, {&r.Attempts, &o.Attempts}, {&r.Messages, &o.Messages}, {&r.Acquired, &o.Acquired},
-		{&r.Renewed, &o.Renewed}, {&r.Missed, &o.Missed}, {&r.Released, &o.Released}, {&r.Refills, &o.Refills},
+		{&r.Renewed, &o.Renewed}, {&r.Promoted, &o.Promoted}, {&r.Demoted, &o.Demoted}, {&r.Stayed, &o.Stayed}, {&r.Missed, &o.Missed}, {&r.Released, &o.Released}, {&r.Refills, &o.Refills},
 		{&r.Alone, &o.Alone}, {&r.Writes, &o.Writes}, {&r.Refused, &o.Refused}, {&r.Stale, &o.Stale}, {&r.Contended, &o.Contended},
 	} {
 		*p[0] += *p[1]

@@ -165,9 +165,9 @@ func (p *parser) action(a Action, w []string) error {
 	switch a.Verb {
 	case "tries":
 		a.Request.Wait = 0
-	case "acquires", "releases", "writes", "cancels", "closes", "extends":
+	case "acquires", "releases", "writes", "cancels", "closes", "extends", "promotes", "demotes":
 	default:
-		return fmt.Errorf("unknown action %q: acquires, tries, extends, writes, cancels, releases or closes", a.Verb)
+		return fmt.Errorf("unknown action %q: acquires, tries, extends, promotes, demotes, writes, cancels, releases or closes", a.Verb)
 	}
 	for len(w) > 0 {
 		n, err := a.refine(w)

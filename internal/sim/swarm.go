@@ -41,6 +41,7 @@ func Random(base Config, c Choices) Config {
 			Think: time.Duration(1+pick(1000)) * time.Millisecond, Hold: base.TTL * time.Duration(1+pick(12)) / 4,
 			Shared: often(70), Try: often(40), Leak: often(15), Cancel: often(30), Extend: often(30), Close: often(8),
 			Mixed: pick(3) == 2, AnyWay: often(50), Brief: often(50), Ignores: often(50),
+			Promote: often(60), Demote: often(40),
 		}
 	}
 	if base.Skew == 0 {

@@ -36,12 +36,15 @@ const (
 	Calms                  // all faults are over
 	Breaks                 // a checker saw what must not be: Violation is its index
 	Reckons                // a client's clock changes its rate, and the end of belief with it: Client, Lease, Key, Token, Until
+	Promotes               // a reader's lease is a writer's from now on: Client, Lease, Key, Mode, Token, Until
+	Demotes                // a writer's lease is a reader's from now on: Client, Lease, Key, Mode, Token, Until
+	Stays                  // a change of mode failed: Client, Lease, Failure
 )
 
 var whatNames = [...]string{
 	"sent", "lost", "carried out", "answered", "timed out", "asks", "retries", "fails", "acquires", "renews", "misses",
 	"loses", "gives back", "is free", "writes", "write done", "write refused", "fault begins", "fault ends", "refills",
-	"closes", "calm", "breaks", "reckons",
+	"closes", "calm", "breaks", "reckons", "promotes", "demotes", "stays",
 }
 
 func (w What) String() string { return whatNames[w] }

@@ -59,6 +59,21 @@ func (c *Client) lockOne() {
 	}
 }
 
+// change changes the mode of some leases, half way, and sometimes twice.
+func (j *job) change(l *Lease, hold time.Duration) {
+	w := j.c.w
+	wk := &w.cfg.Work
+	switch {
+	case l.mode == core.Shared && w.chance(OfWork, wk.Promote):
+		j.c.After(hold/3, func() { l.Promote(2) })
+		if w.chance(OfWork, wk.Demote) {
+			j.c.After(hold/2, func() { l.Demote(3) })
+		}
+	case l.mode == core.Exclusive && w.chance(OfWork, wk.Demote):
+		j.c.After(hold/2, func() { l.Demote(3) })
+	}
+}
+
 // next goes on to the next lock, once.
 func (j *job) next() {
 	if !j.done {
@@ -85,6 +100,7 @@ func (j *job) heard(l *Lease, n core.Notice) {
 		if w.chance(OfWork, wk.Extend) {
 			j.c.After(hold/2, func() { l.Extend(1, l.ttl+(w.cfg.MaxTTL-l.ttl)/2) })
 		}
+		j.change(l, hold)
 		if l.mode == core.Exclusive {
 			j.write(l)
 		}
@@ -93,6 +109,10 @@ func (j *job) heard(l *Lease, n core.Notice) {
 			return
 		}
 		j.c.After(hold, l.Release)
+	case core.NoticeChanged:
+		if n.OK && l.mode == core.Exclusive && !j.c.stop {
+			j.write(l)
+		}
 	case core.NoticeLost:
 		// Most programs give back what they lost once they have stopped.
 		if j.c.Choose(4) > 0 {
@@ -110,7 +130,7 @@ func (j *job) write(l *Lease) {
 	w := j.c.w
 	j.writes++
 	careless := w.chance(OfWork, w.cfg.Work.Ignores)
-	if j.writes > 20 || j.done && !careless || !l.Write(careless) {
+	if l.mode == core.Shared || j.writes > 20 || j.done && !careless || !l.Write(careless) {
 		return
 	}
 	j.c.After(w.cfg.Work.Write/2+w.upTo(OfWork, w.cfg.Work.Write), func() { j.write(l) })
@@ -126,34 +146,34 @@ func (l *Lease) Write(careless bool) bool {
 	w := l.c.w
 	w.report.Writes++
 	w.sent++
-	number := w.sent
+	number, as := w.sent, l.tenure
 	l.c.After(0, func() { // a pause may come here
-		w.emit(Event{What: Writes, Client: l.c.id, Store: -1, Lease: l.serial, Key: l.key, Token: l.token, Msg: number})
-		w.push(event{at: w.now + w.latency(), kind: hook, fn: func() { w.write(l, number) }})
+		w.emit(Event{What: Writes, Client: l.c.id, Store: -1, Lease: l.serial, Key: l.key, Token: as.token, Msg: number})
+		w.push(event{at: w.now + w.latency(), kind: hook, fn: func() { w.write(l, as, number) }})
 	})
 	return true
 }
 
 // write arrives at the two resources.
-func (w *World) write(l *Lease, number uint64) {
+func (w *World) write(l *Lease, as tenure, number uint64) {
 	k := w.keys[l.key]
-	e := Event{What: WriteDone, Client: l.c.id, Store: -1, Lease: l.serial, Key: l.key, Token: l.token, Msg: number}
-	if l.acquired < k.open {
+	e := Event{What: WriteDone, Client: l.c.id, Store: -1, Lease: l.serial, Key: l.key, Token: as.token, Msg: number}
+	if as.acquired < k.open {
 		w.report.Stale++
 	}
-	k.open = max(k.open, l.began)
+	k.open = max(k.open, as.began)
 	w.emit(e)
 	e.Fenced = true
-	if l.token < k.fence && w.cfg.Mutant != FenceLooksAway {
+	if as.token < k.fence && w.cfg.Mutant != FenceLooksAway {
 		w.report.Refused++
 		e.What = WriteFails
 		w.emit(e)
 		return
 	}
-	if l.acquired < k.fenced && w.order {
-		w.violate(Fence, l.key, "the write of lease %d (token %s) was taken after one of a later holder", l.serial, Token(l.token))
+	if as.acquired < k.fenced && w.order {
+		w.violate(Fence, l.key, "the write of lease %d (token %s) was taken after one of a later holder", l.serial, Token(as.token))
 	}
-	k.fence, k.fenced = max(k.fence, l.token), max(k.fenced, l.began)
+	k.fence, k.fenced = max(k.fence, as.token), max(k.fenced, as.began)
 	w.emit(e)
 }
 

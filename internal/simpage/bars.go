@@ -38,6 +38,10 @@ func beliefs(t *sim.Trace) (held, waits [][]bar) {
 			end(find(waits, e), e.At)
 			held[e.Client] = append(held[e.Client], bar{client: e.Client, lease: e.Lease, key: e.Key,
 				shared: e.Mode == core.Shared, from: e.At, to: e.Until, token: e.Token, open: true})
+		case sim.Promotes, sim.Demotes:
+			end(find(held, e), e.At)
+			held[e.Client] = append(held[e.Client], bar{client: e.Client, lease: e.Lease, key: e.Key,
+				shared: e.Mode == core.Shared, from: e.At, to: e.Until, token: e.Token, open: true})
 		case sim.Fails:
 			end(find(waits, e), e.At)
 		case sim.Renews, sim.Reckons:

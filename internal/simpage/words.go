@@ -71,6 +71,12 @@ func (w *words) event(e *sim.Event) string {
 		return fmt.Sprintf("%s asks for %s (lease %d)", client, key, e.Lease)
 	case sim.Acquires:
 		return fmt.Sprintf("%s holds %s with token %s, and may believe so until %s (lease %d)", client, key, w.token(e.Token), seconds(e.Until), e.Lease)
+	case sim.Promotes:
+		return fmt.Sprintf("%s is promoted: it holds %s alone, with token %s, until %s", client, key, w.token(e.Token), seconds(e.Until))
+	case sim.Demotes:
+		return fmt.Sprintf("%s becomes a reader of %s", client, key)
+	case sim.Stays:
+		return fmt.Sprintf("%s stays what it was to %s: %s", client, key, failures[e.Failure])
 	case sim.Renews:
 		return fmt.Sprintf("%s has renewed %s until %s", client, key, seconds(e.Until))
 	case sim.Reckons:
