@@ -19,8 +19,8 @@ type Backend interface {
 	// Update gives f the record and the name in one atomic, isolated step and
 	// keeps what f made of them, durably if the backend is durable, before it
 	// returns. A key never used has the zero Name. With an empty key the
-	// record alone is meant, and name is nil. f keeps neither pointer, and is
-	// called at most once.
+	// record alone is meant, and name is nil. f keeps neither pointer. It may be
+	// called again on what was read anew, and then its last call counts.
 	Update(ctx context.Context, key string, f func(rec *model.Record, name *model.Name, now model.Time)) error
 	// View is Update without keeping: f may change what it is given, and
 	// nobody sees it.

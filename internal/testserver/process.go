@@ -133,6 +133,27 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
+// stopped returns when every thread of the server has heeded a SIGSTOP: one that
+// runs on for a moment may still answer. Only Linux tells.
+func (p *process) stopped() {
+	p.t.Helper()
+	for end := time.Now().Add(stopLimit); ; <-time.After(pollEvery) {
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.running.Pid))
+		runs := false
+		for _, stat := range stats {
+			text, err := os.ReadFile(stat)
+			_, state, _ := strings.Cut(string(text), ") ")
+			runs = runs || err == nil && !strings.HasPrefix(state, "T")
+		}
+		if !runs {
+			return
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("%s did not stop within %v", p.name, stopLimit)
+		}
+	}
+}
+
 // tail returns the end of the server's log.
 func (p *process) tail() string {
 	text, err := os.ReadFile(p.log)

@@ -1,0 +1,173 @@
+package consulstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/model"
+)
+
+// call is one verb being carried out. It is the table's backend: read, decide,
+// write if nothing changed meanwhile, or all over again.
+type call struct {
+	*Store
+	verb verb
+	r    *quorum.Request
+
+	of      *session // for this owner's vote, not used yet
+	renewed *session // of this owner's vote, renewed by this call
+	mark    *session // for a quarantine, not used yet
+	touched bool     // a renewal may have had its effect
+}
+
+type decide = func(rec *model.Record, name *model.Name, now model.Time)
+
+// View implements modelstore.Backend.
+func (c *call) View(ctx context.Context, key string, f decide) error {
+	snap, err := c.read(ctx, key)
+	if err != nil {
+		return c.unsent(c.verb, key, err)
+	}
+	rec := snap.recordOf()
+	now, err := c.now(snap, &rec)
+	if err != nil {
+		return c.unsent(c.verb, key, err)
+	}
+	name := snap.nameOf("", now, c.r.MaxTTL)
+	f(&rec, &name, now)
+	return nil
+}
+
+// Update implements modelstore.Backend.
+func (c *call) Update(ctx context.Context, key string, f decide) error {
+	defer func() { c.spare(c.of); c.spare(c.mark) }()
+	snap, err := c.begin(ctx, key)
+	for races := 0; ; races++ {
+		if err != nil {
+			return c.failed(key, err, races)
+		}
+		var p *plan
+		if p, err = c.decide(ctx, snap, key, f); err != nil {
+			return c.failed(key, err, races)
+		}
+		if !p.writes() {
+			c.keep(key, p)
+			return nil
+		}
+		if c.trial.read != nil {
+			c.trial.read()
+		}
+		done, err := c.commit(ctx, p)
+		switch {
+		case err != nil:
+			return c.unknown(key, p, err)
+		case done:
+			c.keep(key, p)
+			return nil
+		}
+		snap, err = c.read(ctx, key)
+		if err != nil {
+			return c.failed(key, err, races)
+		}
+	}
+}
+
+// failed is the end of a call that wrote nothing: whatever it lost, it lost
+// before a transaction could have had an effect.
+func (c *call) failed(key string, err error, races int) error {
+	if races > 0 && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("others changed the name %d times meanwhile: %w", races, err)
+	}
+	if c.touched {
+		err, _ = explain(err)
+		return c.wrap(c.verb, key, err)
+	}
+	return c.unsent(c.verb, key, err)
+}
+
+// unknown is the end of a call whose transaction was not answered, or was
+// refused as a whole. Its sessions are used no more: it may still arrive.
+func (c *call) unknown(key string, p *plan, err error) error {
+	c.drop(key, c.r.Owner)
+	err, never := explain(err)
+	if !never {
+		c.of, c.mark = nil, nil
+	}
+	err = c.wrap(c.verb, key, err)
+	if never && !c.touched {
+		return quorum.Undelivered(err)
+	}
+	return err
+}
+
+// begin reads what there is and, beside it, gets what the vote needs. A
+// release of a vote that this client has knows what there is.
+func (c *call) begin(ctx context.Context, key string) (*snapshot, error) {
+	h, known := c.held(key, c.r.Owner)
+	if c.verb == release && known && !c.r.Entomb {
+		return h.snap, nil
+	}
+	var prepare func() error
+	switch {
+	case c.verb == extend && known && h.of.ttl >= c.r.TTL && c.fresh(h.of):
+		c.touched = true
+		prepare = func() error {
+			of := *h.of
+			ok, err := c.renew(ctx, &of)
+			if ok {
+				c.renewed = &of
+			}
+			return err
+		}
+	case c.verb == acquire || c.verb == extend:
+		prepare = func() (err error) { c.of, err = c.obtain(ctx, c.r.TTL); return err }
+	default:
+		return c.read(ctx, key)
+	}
+	prepared := make(chan error, 1)
+	go func() { prepared <- prepare() }()
+	snap, err := c.read(ctx, key)
+	if failed := <-prepared; err == nil {
+		err = failed
+	}
+	return snap, err
+}
+
+// The step, as the protocol has it.
+const (
+	stepPeriod = 5 * time.Minute
+	stepMost   = 1 << 14 // how far one client's clock moves the step at once
+	stepLast   = 1 << 26 // half of all tokens; a clock beyond it reads the year 2600
+)
+
+// now is the instant to decide at, and the step that the record has then. There
+// is no clock that a transaction could use, so the step follows the clocks of
+// clients, upward only. Nothing else is decided by it: what ends, ends with its
+// session, and the instant is chosen so that the model sees it so.
+func (c *call) now(snap *snapshot, rec *model.Record) (model.Time, error) {
+	period := model.Time(stepPeriod / time.Microsecond)
+	now := model.Time(c.wall().UnixMicro())
+	if snap.recordIndex > 0 {
+		least := model.Time(rec.Step) * period
+		now = min(max(now, least), least+stepMost*period)
+	}
+	if now/period >= stepLast {
+		return 0, fmt.Errorf("%w: the clock of this machine reads %v", quorum.ErrInvalidOption, c.wall())
+	}
+	if c.verb != release {
+		rec.Step = max(rec.Step, int64(now/period))
+	}
+	if rec.Standing == model.Quarantined && c.r.MaxTTL > 0 {
+		if snap.waiting {
+			maxTTL := model.Time(micros(c.r.MaxTTL))
+			now = min(max(now, rec.End-maxTTL+1), rec.End-maxTTL/8)
+		} else {
+			now = max(now, rec.End)
+		}
+	}
+	rec.Moved = now
+	return now, nil
+}
