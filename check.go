@@ -47,6 +47,8 @@ func (s settings) checkTTL(set *CombinedStore) error {
 	switch {
 	case s.ttl <= 0:
 		return fmt.Errorf("%w: %v is not above zero", ErrInvalidTTL, s.ttl)
+	case s.ttl > s.bound() && s.ttl <= s.maxTTL:
+		return fmt.Errorf("%w: TTL %v is above %v, the shorter MaxTTL of the two sets", ErrInvalidTTL, s.ttl, s.most)
 	case s.ttl > s.maxTTL:
 		return fmt.Errorf("%w: TTL %v is above MaxTTL %v; set MaxTTL at all clients of these stores", ErrInvalidTTL, s.ttl, s.maxTTL)
 	}

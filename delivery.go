@@ -77,6 +77,10 @@ func (d *driver) ask(ctx context.Context, s Store, r core.Request) (a core.Answe
 		return answerOf(Grant{}, err), nil, err
 	case core.ReadStep:
 		return readStep(ctx, s, fromCore(r))
+	case core.ReadSets:
+		return readSets(ctx, s, fromCore(r))
+	case core.Serve:
+		return serve(ctx, s, fromCore(r), r.Serve)
 	default:
 		err := raise(ctx, s, fromCore(r), Raise(r.Raise))
 		return answerOf(Grant{}, err), nil, err

@@ -24,6 +24,7 @@ const (
 	EventAdvice                       // a setting that endangers locks, such as an eviction policy: Store, Err
 	EventPromoted                     // a reader's lease became a writer's, with a new Token
 	EventDemoted                      // a writer's lease became a reader's
+	EventChange                       // the stores are changing from one set to another: Stage; Left while leases of the old set may last
 )
 
 // Event is something worth a line of a log or a count of a metric. Fields may
@@ -38,6 +39,7 @@ type Event struct {
 	Left  time.Duration
 	Err   error
 	Votes []Vote
+	Stage ChangeStage
 }
 
 // String names the kind in lower case.
@@ -45,6 +47,6 @@ func (k EventKind) String() string {
 	return [...]string{
 		"acquired", "failed", "waiting", "renewed", "renewal failed", "expiring", "lost", "released",
 		"release failed", "store failed", "twin", "quarantine", "refilled", "new set", "advice",
-		"promoted", "demoted",
+		"promoted", "demoted", "change",
 	}[k]
 }

@@ -51,9 +51,18 @@ func New(s Store, options ...Option) (*Locker, error) {
 			return nil, err
 		}
 	}
-	def, err := defaults().with(options, false)
+	return newLocker(set, defaults(), options)
+}
+
+func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, error) {
+	fixed := def.most > 0
+	before := def.maxTTL
+	def, err := def.with(options, false)
 	if err != nil {
 		return nil, err
+	}
+	if fixed && def.maxTTL != before {
+		return nil, fmt.Errorf("%w: MaxTTL of Between is that of the two sets", ErrInvalidOption)
 	}
 	if err := def.check(set); err != nil {
 		return nil, err

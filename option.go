@@ -20,6 +20,7 @@ type Option struct {
 type settings struct {
 	ttl          time.Duration
 	maxTTL       time.Duration
+	most         time.Duration // the longest TTL where that is less than maxTTL, see Between; 0 is maxTTL
 	renewEvery   time.Duration // 0 is ttl/3
 	noRenew      bool
 	wait         time.Duration // <0 is: the context alone bounds the wait
