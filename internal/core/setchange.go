@@ -123,10 +123,13 @@ func (c *SetChange) Left(now clock.Instant) time.Duration {
 }
 
 // Calls returns what to send now, and forgets it.
-func (c *SetChange) Calls() []Call {
-	out := c.out
-	c.out = nil
-	return out
+func (c *SetChange) Calls() []Call { return c.AppendCalls(nil) }
+
+// AppendCalls is Calls into a slice of the caller's.
+func (c *SetChange) AppendCalls(calls []Call) []Call {
+	calls = append(calls, c.out...)
+	c.out = c.out[:0]
+	return calls
 }
 
 // Next returns when Wake is due, or Never.
