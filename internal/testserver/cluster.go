@@ -22,7 +22,8 @@ func RedisCluster(t testing.TB, n, replicas int, options ...RedisOption) []*Redi
 	for range n * group {
 		bus = append(bus, freePort(t))
 		node := Redis(t, append([]RedisOption{RedisConfig(
-			"cluster-enabled yes", fmt.Sprintf("cluster-port %d", bus[len(bus)-1]), "cluster-node-timeout 1000")}, options...)...)
+			"cluster-enabled yes", fmt.Sprintf("cluster-port %d", bus[len(bus)-1]), "cluster-node-timeout 1000",
+			"repl-diskless-sync-delay 0")}, options...)...)
 		all = append(all, node)
 	}
 	for i := range n {
@@ -38,6 +39,7 @@ func RedisCluster(t testing.TB, n, replicas int, options ...RedisOption) []*Redi
 		if of := all[i-i%group]; of != node {
 			order := "CLUSTER REPLICATE " + of.must("CLUSTER MYID")
 			node.poll(order, func(reply string) bool { return reply == "+OK" })
+			node.poll("INFO replication", func(reply string) bool { return strings.Contains(reply, "master_link_status:up") })
 		}
 	}
 	for _, node := range all {

@@ -1,5 +1,5 @@
-// Package redisstore is a [quorum.Store] on one Redis server, 6.2 or newer,
-// through a go-redis client.
+// Package redisstore is a [quorum.Store] on one Redis server, 6.2 or newer, or
+// one Redis Cluster, through a go-redis client.
 //
 //	store, err := redisstore.New("a", redis.NewClient(&redis.Options{
 //		Addr: "10.0.0.1:6379", MaxRetries: -1, ContextTimeoutEnabled: true,
@@ -46,6 +46,20 @@
 // (notify-keyspace-events with K and g, and the pattern __keyspace@*__:* for a
 // restricted user); else the holder's next renewal finds out. A Redis Cluster
 // tells of keys only on their own node, so there it is always the renewal.
+//
+// # Redis Cluster
+//
+// A Cluster is one member, through [redis.ClusterClient]. Names are spread over
+// 1,024 parts with tags of their own, {quorum:0} to {quorum:1023}, each with a
+// record, so that a script touches one slot. The nodes' own clients are used,
+// which send each request once. A node that takes over, by fail-over or by the
+// migration of a slot, may have forgotten: the parts that it got stay out for
+// MaxTTL, and the others go on. A name in a slot that is being migrated cannot
+// be had meanwhile; such calls are refused as not sent. Members of one quorum
+// that are nodes of one Cluster fail together: give each a server of its own
+// instead, or make the Cluster one member of several.
+//
+// [WaitReplicas] lets a grant count only when replicas have it.
 //
 // # Clients
 //

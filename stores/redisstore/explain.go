@@ -44,10 +44,11 @@ func (s *Store) explain(err error) error {
 	if why, ok := strings.CutPrefix(err.Error(), "INVALID "); ok {
 		return quorum.Undelivered(fmt.Errorf("%w: %s", quorum.ErrInvalidOption, why))
 	}
-	if err, never := s.translate(err); !never || s.limits.Doubles {
-		return err
+	told, never := s.translate(err)
+	if !never || s.limits.Doubles {
+		return told
 	}
-	return quorum.Undelivered(err)
+	return quorum.Undelivered(told)
 }
 
 // translate adds what to do about an error, and reports whether one call that

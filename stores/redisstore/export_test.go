@@ -11,3 +11,6 @@ func Broken(s *Store) bool {
 	}
 	return false
 }
+
+// Tag is the hash tag under which a name's keys lie.
+func Tag(s *Store, name string) string { return s.part(name).tag }

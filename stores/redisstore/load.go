@@ -79,7 +79,6 @@ func (s *shard) loaded(ctx context.Context, f family, p *part, lost *scripts) (*
 			return nil, err
 		}
 		s.families[f] = at
-		s.store.meet(at.runID)
 	}
 	s.recent.Store(at)
 	return at, nil
@@ -101,6 +100,11 @@ func (s *shard) load(ctx context.Context, f family, p *part, before *scripts) (*
 		if info.runID == "" {
 			var err error
 			if info, err = ask(ctx, tx, s.store.cluster != nil); err != nil {
+				return err
+			}
+		}
+		if s.store.cluster != nil {
+			if err := s.store.meet(ctx, tx); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -83,32 +84,28 @@ func (s *Store) moved(ctx context.Context, err error) {
 }
 
 // server is who answered: the run id, by which one server under two names is
-// noticed. A cluster is all the servers that were met.
+// noticed. A cluster is all its nodes, by the ids that they keep for ever.
 func (s *Store) server(at *scripts) string {
 	if s.cluster == nil {
 		return at.runID
 	}
-	return *s.met.Load()
+	return *s.nodes.Load()
 }
 
-// meet notes the run id of a cluster's server.
-func (s *Store) meet(runID string) {
-	for {
-		known := s.met.Load()
-		if known != nil && strings.Contains(*known, runID) {
-			return
-		}
-		all := runID
-		if known != nil {
-			all = *known + "," + runID
-			if len(all) > maxMet {
-				all = all[strings.Index(all, ",")+1:] // the oldest may be gone for long
-			}
-		}
-		if s.met.CompareAndSwap(known, &all) {
-			return
+// meet asks a node which nodes the cluster has.
+func (s *Store) meet(ctx context.Context, tx *redis.Tx) error {
+	slots, err := tx.ClusterSlots(ctx).Result()
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, slot := range slots {
+		for _, node := range slot.Nodes {
+			ids = append(ids, node.ID)
 		}
 	}
+	slices.Sort(ids)
+	all := strings.Join(slices.Compact(ids), ",")
+	s.nodes.Store(&all)
+	return nil
 }
-
-const maxMet = 4096 // bytes; a run id has 40

@@ -36,7 +36,7 @@ type Store struct {
 	single  *shard                  // nil in a cluster
 	cluster *redis.ClusterClient    // nil on a single server
 	shards  sync.Map                // of a cluster: *redis.Client of a primary to *shard
-	met     atomic.Pointer[string]  // of a cluster: run ids of its servers, comma-joined
+	nodes   atomic.Pointer[string]  // of a cluster: their ids, comma-joined
 	read    atomic.Pointer[reading] // of a cluster's records, the last
 	notices string                  // what the channels begin with on which the server tells of its keys
 	hub     hub
@@ -131,8 +131,13 @@ func (s *Store) Acquire(ctx context.Context, r quorum.Request) (quorum.Grant, er
 	if err := s.check(acquire, &r); err != nil {
 		return quorum.Grant{}, err
 	}
-	reply, at, err := s.eval(ctx, acquire, &r, s.part(r.Key), s.call(acquire, &r))
-	return s.grant(&r, reply, at, err)
+	c := s.call(acquire, &r)
+	reply, at, err := s.eval(ctx, acquire, &r, s.part(r.Key), c)
+	g, err := s.grant(&r, reply, at, err)
+	if err == nil && c.proves && c.acks < int64(s.replicas) {
+		return quorum.Grant{}, s.undo(ctx, &r, c.acks)
+	}
+	return g, err
 }
 
 // Extend implements [quorum.Store].
@@ -140,8 +145,13 @@ func (s *Store) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, err
 	if err := s.check(extend, &r); err != nil {
 		return quorum.Grant{}, err
 	}
-	reply, at, err := s.eval(ctx, extend, &r, s.part(r.Key), s.call(extend, &r))
-	return s.grant(&r, reply, at, err)
+	c := s.call(extend, &r)
+	reply, at, err := s.eval(ctx, extend, &r, s.part(r.Key), c)
+	g, err := s.grant(&r, reply, at, err)
+	if err == nil && c.proves && c.acks < int64(s.replicas) {
+		return quorum.Grant{}, s.unproved(&r, c.acks)
+	}
+	return g, err
 }
 
 // Release implements [quorum.Store]. It works in a full memory too.
