@@ -4,10 +4,16 @@ package testserver
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -36,6 +42,7 @@ type postgresOptions struct {
 	config  []string
 	env     []string
 	standby *PostgresNode
+	tls     bool
 }
 
 // PostgresOption is a setting of [Postgres].
@@ -50,6 +57,12 @@ func PostgresConfig(lines ...string) PostgresOption {
 // PostgresEnv adds environment variables in the form "NAME=value".
 func PostgresEnv(vars ...string) PostgresOption {
 	return func(o *postgresOptions) { o.env = append(o.env, vars...) }
+}
+
+// PostgresTLS makes the server take TLS alone, with a certificate of its own
+// that no authority signed.
+func PostgresTLS() PostgresOption {
+	return func(o *postgresOptions) { o.tls = true }
 }
 
 // StandbyOf makes the server a streaming standby of primary.
@@ -196,9 +209,47 @@ func (n *PostgresNode) configure() {
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "port = " + strconv.Itoa(n.port),
 		"fsync = off", "max_connections = 200", "shared_buffers = 16MB", "max_wal_size = 256MB", "logging_collector = off",
 	}, n.options.config...)
+	if n.options.tls {
+		n.certify()
+		lines = append(lines, "ssl = on")
+	}
 	name := filepath.Join(n.data(), "postgresql.conf")
 	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		n.t.Fatal(err)
+	}
+}
+
+// certify writes a certificate and its key, and refuses sessions without TLS.
+func (n *PostgresNode) certify() {
+	n.t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, about, about, public, private)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{
+		"server.crt":  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		"server.key":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+		"pg_hba.conf": []byte("hostssl all all 127.0.0.1/32 trust\n"),
+	} {
+		path := filepath.Join(n.data(), name)
+		err := os.WriteFile(path, text, 0o600)
+		if id := serverUser(); err == nil && id != nil {
+			err = os.Chown(path, int(id.Uid), int(id.Gid))
+		}
+		if err != nil {
+			n.t.Fatal(err)
+		}
 	}
 }
 
@@ -237,6 +288,9 @@ func (n *PostgresNode) ping() error {
 	kind, err := in.ReadByte()
 	if err == nil && kind != 'R' {
 		text, _ := io.ReadAll(io.LimitReader(in, 200))
+		if n.options.tls && bytes.Contains(text, []byte("no encryption")) {
+			return nil
+		}
 		err = fmt.Errorf("the server answers %c %q", kind, text)
 	}
 	return err
