@@ -5,19 +5,12 @@ package testserver
 import (
 	"bufio"
 	"bytes"
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/binary"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -120,6 +113,7 @@ func (n *PostgresNode) URL() string {
 func (n *PostgresNode) Stop() {
 	n.t.Helper()
 	if n.running != nil {
+		n.signal(syscall.SIGSTOP) // so that it starts no more children
 		n.signalGroup(syscall.SIGKILL)
 	}
 	n.end(syscall.SIGKILL)
@@ -130,7 +124,20 @@ func (n *PostgresNode) Stop() {
 func (n *PostgresNode) Restart() {
 	n.t.Helper()
 	n.Stop()
-	if err := n.start(); err != nil {
+	n.startAgain()
+}
+
+// startAgain starts the server on the disk that it had. What a kill left behind
+// of its memory goes a moment later.
+func (n *PostgresNode) startAgain() {
+	n.t.Helper()
+	var err error
+	for range 20 {
+		if err = n.start(); err == nil || !strings.Contains(err.Error(), "shared memory block") {
+			break
+		}
+	}
+	if err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -146,7 +153,6 @@ func (n *PostgresNode) Resume() { n.t.Helper(); n.signalGroup(syscall.SIGCONT) }
 // own process group.
 func (n *PostgresNode) signalGroup(sig syscall.Signal) {
 	n.t.Helper()
-	n.signal(sig)
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", n.running.Pid, n.running.Pid))
 	if err != nil {
 		n.t.Fatal(err)
@@ -156,6 +162,7 @@ func (n *PostgresNode) signalGroup(sig syscall.Signal) {
 			_ = syscall.Kill(pid, sig) // it may have ended
 		}
 	}
+	n.signal(sig)
 }
 
 // Promote makes a standby a primary, and waits until it is one.
@@ -170,9 +177,7 @@ func (n *PostgresNode) CopyDisk() (disk string) {
 	n.end(syscall.SIGINT) // a fast shutdown, with a checkpoint
 	disk = serverDir(n.t)
 	n.tool("cp", "-a", n.data(), filepath.Join(disk, "data"))
-	if err := n.start(); err != nil {
-		n.t.Fatal(err)
-	}
+	n.startAgain()
 	return disk
 }
 
@@ -184,9 +189,7 @@ func (n *PostgresNode) RestartFrom(disk string) {
 		n.t.Fatal(err)
 	}
 	n.tool("cp", "-a", filepath.Join(disk, "data"), n.data())
-	if err := n.start(); err != nil {
-		n.t.Fatal(err)
-	}
+	n.startAgain()
 }
 
 func (n *PostgresNode) data() string { return filepath.Join(n.dir, "data") }
@@ -216,40 +219,6 @@ func (n *PostgresNode) configure() {
 	name := filepath.Join(n.data(), "postgresql.conf")
 	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		n.t.Fatal(err)
-	}
-}
-
-// certify writes a certificate and its key, and refuses sessions without TLS.
-func (n *PostgresNode) certify() {
-	n.t.Helper()
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, about, about, public, private)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	key, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{
-		"server.crt":  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
-		"server.key":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
-		"pg_hba.conf": []byte("hostssl all all 127.0.0.1/32 trust\n"),
-	} {
-		path := filepath.Join(n.data(), name)
-		err := os.WriteFile(path, text, 0o600)
-		if id := serverUser(); err == nil && id != nil {
-			err = os.Chown(path, int(id.Uid), int(id.Gid))
-		}
-		if err != nil {
-			n.t.Fatal(err)
-		}
 	}
 }
 
@@ -294,43 +263,4 @@ func (n *PostgresNode) ping() error {
 		err = fmt.Errorf("the server answers %c %q", kind, text)
 	}
 	return err
-}
-
-// serverDir makes a directory that the server's user owns, and that goes away
-// with the test. t.TempDir lies in folders that only this user may enter.
-func serverDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "quorum-server-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if id := serverUser(); id != nil {
-		if err := errors.Join(os.Chown(dir, int(id.Uid), int(id.Gid)), os.Chmod(dir, 0o700)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// asServerUser makes a command run as a user that is not root: PostgreSQL and
-// pgbouncer refuse root.
-func asServerUser(cmd *exec.Cmd) {
-	if id := serverUser(); id != nil {
-		cmd.SysProcAttr.Credential = id
-	}
-}
-
-// serverUser is nobody in particular when this process is not root anyway.
-func serverUser() *syscall.Credential {
-	if os.Getuid() != 0 {
-		return nil
-	}
-	id := &syscall.Credential{Uid: 65534, Gid: 65534} // nobody
-	if u, err := user.Lookup("postgres"); err == nil {
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		id = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	}
-	return id
 }
