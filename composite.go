@@ -110,6 +110,7 @@ func (v *verb) grant(r Request, token int64, votes []Vote) Grant {
 		if a.Outcome == core.Granted {
 			g.Mode = min(g.Mode, Mode(a.Mode)) // exclusive if any member is
 			g.Readers = max(g.Readers, a.Readers)
+			g.Previous = max(g.Previous, Previous(a.Previous)) // expired, if any member saw that
 		}
 	}
 	return g

@@ -71,6 +71,8 @@ func (e *RefusedError) Error() string {
 	switch {
 	case e.Reason != "":
 		return e.Outcome.String() + ": " + e.Reason
+	case e.Forced:
+		return fmt.Sprintf("%s: taken by force by %s", e.Outcome, e.Label)
 	case e.Outcome == OutcomeContended && e.Label != "":
 		return fmt.Sprintf("held by %s for at most %v more", e.Label, e.Left.Round(time.Millisecond))
 	case e.Outcome == OutcomeQuarantined:

@@ -88,6 +88,19 @@ func (l *Lease) Err() error {
 	return l.cause
 }
 
+// Previous says how the last holder of the key ended: [PreviousReleased] when it
+// gave the lock back, [PreviousExpired] when its time ran out, as after a crash,
+// so that the next one can look at what it left, and [PreviousUnknown] when
+// there was none, or the stores do not remember, or it was taken by force. It
+// says expired when any store of the quorum saw the vote run out there: a
+// release that did not reach a store in time may look like that, a crash never
+// like a release unless somebody else was in between.
+func (l *Lease) Previous() Previous {
+	l.d.mu.Lock()
+	defer l.d.mu.Unlock()
+	return Previous(l.m.Quorum().Previous())
+}
+
 // Votes says what each store answered last: in the acquisition, in the last
 // round of renewal, or in the release.
 func (l *Lease) Votes() []Vote {

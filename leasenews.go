@@ -98,11 +98,13 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 	case core.NoticeChanged:
 		l.changed(n)
 	case core.NoticeLost:
-		lost := &LostError{Key: l.key, Token: l.token, Reason: LossReason(n.Reason)}
+		lost := l.lost(LossReason(n.Reason))
 		if l.cause == nil {
 			l.cause = lost
 		}
-		l.tell(Event{Kind: EventLost, Took: now.Sub(l.started), Err: lost})
+		l.tell(Event{Kind: EventLost, Took: now.Sub(l.started), Err: lost, Label: lost.By})
+	case core.NoticeKept:
+		l.answerRelease(l.afterLoss())
 	case core.NoticeReleased:
 		l.released(now, n.OK)
 	}
@@ -138,39 +140,64 @@ func (l *Lease) answer(n core.Notice, failed func() error) {
 		wait <- l.cause
 	case l.m.Stage() == core.Gone:
 		// The machine tells extensions before the loss itself.
-		wait <- &LostError{Key: l.key, Token: l.token, Reason: LossReason(l.m.Reason())}
+		wait <- l.lost(LossReason(l.m.Reason()))
 	default:
 		wait <- failed()
 	}
 }
 
-func (l *Lease) released(now clock.Instant, ok bool) {
-	r := l.release
-	if r == nil {
-		r = &release{done: make(chan struct{})} // the locker closed it
-		l.release = r
+// answerRelease tells who waits for a release, unless MinHold kept it back: then
+// that was told before.
+func (l *Lease) answerRelease(err error) {
+	if l.release == nil {
+		l.release = &release{done: make(chan struct{})} // the locker closed it
 	}
-	lost := (*LostError)(nil)
-	switch {
-	case !ok:
-		r.err = l.opError("release", ErrNoQuorum)
-		if errors.As(l.cause, &lost) {
-			r.err = errors.Join(lost, r.err)
+	select {
+	case <-l.release.done:
+	default:
+		l.release.err = err
+		close(l.release.done)
+	}
+}
+
+// afterLoss is what a release of a lost lease returns, and nil for any other.
+func (l *Lease) afterLoss() error {
+	if lost := (*LostError)(nil); errors.As(l.cause, &lost) {
+		return lost
+	}
+	return nil
+}
+
+// lost says why the lease is over. By whose force, its own votes tell.
+func (l *Lease) lost(why LossReason) *LostError {
+	e := &LostError{Key: l.key, Token: l.token, Reason: why}
+	for i := range l.d.replies {
+		err := l.d.replies[i].err
+		if refused := (*RefusedError)(nil); why == LostForced && refusedAs(err, &refused) && refused.Forced {
+			e.By = refused.Label
 		}
-	case errors.As(l.cause, &lost):
-		r.err = lost
 	}
-	l.tell(Event{Kind: EventReleased, Took: now.Sub(l.started), Err: r.err})
-	close(r.done)
+	return e
+}
+
+func (l *Lease) released(now clock.Instant, ok bool) {
+	err := l.afterLoss()
+	if !ok {
+		err = errors.Join(err, l.opError("release", ErrNoQuorum))
+	}
+	l.tell(Event{Kind: EventReleased, Took: now.Sub(l.started), Err: err})
+	l.answerRelease(err)
 	l.after = append(l.after, func() { l.locker.hub.freed(l.key) })
 }
 
 // why is the error of an Acquire that failed.
 func (l *Lease) why(now clock.Instant, n core.Notice) error {
-	e := l.opError("acquire", ErrNoQuorum)
+	e := l.opError(l.set.op, ErrNoQuorum)
 	switch n.Failure {
 	case core.ByHeld:
-		e.reasons[0] = ErrHeld
+		if e.reasons[0] = ErrHeld; l.m.Quorum().Phase() == core.Lost {
+			e.reasons[0] = ErrNotHeld // what was to be resumed
+		}
 	case core.NoFailure: // it never asked: whoever did in its place is its witness
 		if l.locker.hub.outlookOf(l.key) == core.ByHeld {
 			e.reasons[0] = ErrHeld

@@ -91,19 +91,36 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 // while holding it waits, and then fails with ErrHeld.
 func (l *Locker) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	s, err := l.def.with(options, true)
-	if err == nil && len(options) > 0 {
+	return l.takes(ctx, key, s, err)
+}
+
+// takes checks what was asked for, and takes it.
+func (l *Locker) takes(ctx context.Context, key string, s settings, err error) (*Lease, error) {
+	if err == nil {
 		err = s.check(l.set)
 	}
 	if err == nil {
 		err = checkKey(key, l.set.Limits().MaxKey)
 	}
-	if err != nil {
-		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
+	if err == nil {
+		err = ctx.Err() // an ended context asks no store
 	}
-	if err := ctx.Err(); err != nil { // an ended context asks no store
-		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
+	if err != nil {
+		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
 	}
 	return l.acquire(ctx, key, s)
+}
+
+// Force takes key from whoever holds it, with a higher token: every other vote
+// is removed first, also those of readers, and nobody who waits is asked. The
+// holder's lease is lost by its next renewal, with reason forced and the label
+// of who forced it, and never comes back by itself. Until then it may believe
+// to hold: only a resource that compares tokens is safe at once, so force is
+// for people who know that the holder is gone or stuck.
+func (l *Locker) Force(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	s, err := l.def.with(options, true)
+	s.kind, s.op = KindForce, "force"
+	return l.takes(ctx, key, s, err)
 }
 
 // TryAcquire is Acquire with a single attempt: each store is asked at most
@@ -113,11 +130,11 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, options ...Option) 
 }
 
 func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, error) {
-	lease, err := l.lease(ctx, key, s)
+	lease, err := l.lease(ctx, key, s, Owner{})
 	if err != nil {
 		return nil, err
 	}
-	waits := s.wait != 0
+	waits := s.wait != 0 && s.kind != KindForce // force passes whoever waits
 	first := !waits || l.hub.join(lease)
 	lease.d.do(func(now clock.Instant) {
 		lease.d.learn(now)
@@ -127,18 +144,7 @@ func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, e
 			lease.m.Park(now)
 		}
 	})
-	select {
-	case <-lease.decided:
-	case <-ctx.Done():
-		lease.d.do(func(now clock.Instant) {
-			lease.closing = ctx.Err()
-			lease.m.Cancel(now, core.EndCancelled)
-		})
-		<-lease.decided // the machine bounds this
-	}
-	lease.d.mu.Lock()
-	won, failure := lease.won, lease.failure
-	lease.d.mu.Unlock()
+	won, failure := lease.await(ctx)
 	if waits {
 		l.hub.leave(lease, won)
 	}
@@ -148,11 +154,31 @@ func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, e
 	return lease, nil
 }
 
-// lease makes a lease that has asked nothing yet.
-func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, error) {
+// await waits for the machine's decision, which the end of ctx brings about.
+func (l *Lease) await(ctx context.Context) (won bool, failure error) {
+	select {
+	case <-l.decided:
+	case <-ctx.Done():
+		l.d.do(func(now clock.Instant) {
+			l.closing = ctx.Err()
+			l.m.Cancel(now, core.EndCancelled)
+		})
+		<-l.decided // the machine bounds this
+	}
+	l.d.mu.Lock()
+	defer l.d.mu.Unlock()
+	return l.won, l.failure
+}
+
+// lease makes a lease that has asked nothing yet, for a new owner or one that
+// was handed over.
+func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner) (*Lease, error) {
 	var random [24]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fmt.Errorf("quorum: no random bits for an owner: %w", err)
+	}
+	if owner == (Owner{}) {
+		owner.ID = OwnerID(random[:16])
 	}
 	n := len(l.set.members)
 	cfg := core.LeaseConfig{
@@ -161,12 +187,12 @@ func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, err
 			CallLimit: s.callLimit, ReleaseLimit: s.releaseLimit,
 			DriftPPM: int64(s.driftRate * 1e6), DriftFixed: s.driftFixed, Doubles: l.set.doubles(),
 			Request: core.Request{
-				Key: key, Mode: core.Mode(s.mode), Order: core.Order(s.order), TTL: s.ttl, MaxTTL: s.maxTTL,
-				Set: uint64(l.print), Label: l.label(s.label), Owner: core.Owner{ID: core.ID(random[:16])},
+				Key: key, Mode: core.Mode(s.mode), Kind: core.Kind(s.kind), Order: core.Order(s.order), TTL: s.ttl, MaxTTL: s.maxTTL,
+				Set: uint64(l.print), Label: l.label(s.label), Owner: core.Owner{ID: core.ID(owner.ID)},
 			},
 		},
 		FailOnOutage: s.failOnOutage, Wait: s.wait, BackoffMin: s.backoffMin, BackoffMax: s.backoffMax,
-		Expiring: s.expiring, MaxHold: s.maxHold, Seed: binary.BigEndian.Uint64(random[16:]),
+		Expiring: s.expiring, MaxHold: s.maxHold, MinHold: s.minHold, Seed: binary.BigEndian.Uint64(random[16:]),
 	}
 	if cfg.CallLimit == 0 {
 		cfg.CallLimit = callLimit(s.ttl, n)
@@ -181,14 +207,14 @@ func (l *Locker) lease(ctx context.Context, key string, s settings) (*Lease, err
 		cfg.Request.Wait = core.WaitWatch
 	}
 	lease := &Lease{
-		locker: l, key: key, owner: Owner{ID: OwnerID(random[:16])}, set: s, m: core.NewLease(cfg),
+		locker: l, key: key, owner: Owner{ID: owner.ID}, set: s, m: core.NewLease(cfg),
 		decided: make(chan struct{}), waits: map[uint32]chan error{}, heirs: map[uint32]*Lease{}, started: s.clock.Now(),
 	}
 	lease.carry(ctx)
 	lease.d = newDriver(ctx, l.set, s.clock, lease.m)
 	lease.d.settled, lease.d.met, lease.d.crew, lease.d.health = lease.settled, l.met, l.crew, l.health
 	if !l.watch(lease) {
-		return nil, &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
+		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
 	}
 	l.keeper.sweep()
 	return lease, nil

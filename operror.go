@@ -14,7 +14,7 @@ import (
 // says what it came to, the context's error if that ended the wait, and every
 // store's own error.
 type OpError struct {
-	Op      string // "acquire", "extend", "release", "init", "check" or "close"
+	Op      string // "acquire", "force", "resume", "marshal", "promote", "demote", "extend", "release", "init", "check" or "close"
 	Key     string // empty where the operation concerns no key
 	Need    int    // votes of the smallest quorum
 	Votes   []Vote // one for each store; empty when none was asked
@@ -83,11 +83,16 @@ type LostError struct {
 	Key    string
 	Token  int64
 	Reason LossReason
+	By     string // of a lease that was taken by force: the label of who did it
 }
 
 // Error names the key, the token and the reason.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("quorum: lease on %q with token %d lost: %s", e.Key, e.Token, e.Reason)
+	text := fmt.Sprintf("quorum: lease on %q with token %d lost: %s", e.Key, e.Token, e.Reason)
+	if e.By != "" {
+		text += " by " + e.By
+	}
+	return text
 }
 
 // Unwrap returns [ErrLost].

@@ -34,7 +34,10 @@ type settings struct {
 	driftFixed   time.Duration
 	expiring     time.Duration
 	maxHold      time.Duration
+	minHold      time.Duration
 	mode         Mode
+	kind         Kind   // of the acquisition
+	op           string // its name, for errors
 	label        string
 	observe      func(Event)
 	clock        clock.Clock
@@ -53,6 +56,7 @@ func defaults() settings {
 		driftRate:    0.01,
 		driftFixed:   2 * time.Millisecond,
 		mode:         ModeExclusive,
+		op:           "acquire",
 		clock:        clock.System(),
 	}
 }
@@ -138,6 +142,15 @@ func Expiring(d time.Duration) Option {
 // by default. The name is free at most one TTL later.
 func MaxHold(d time.Duration) Option {
 	return Option{"MaxHold", true, func(s *settings) { s.maxHold = d }}
+}
+
+// MinHold keeps a release back until d after the lock was asked for, so that a
+// job that takes no time still runs once where several schedulers start it at
+// about the same time; off by default, at most [TTL]. Release returns at once,
+// and the lease is over for its holder; the stores are told when d is over, for
+// which Close waits. A process that ends before leaves the lock to its TTL.
+func MinHold(d time.Duration) Option {
+	return Option{"MinHold", true, func(s *settings) { s.minHold = d }}
 }
 
 // Shared takes the lock as a reader: many readers may hold a name together, or

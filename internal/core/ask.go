@@ -122,7 +122,7 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 	s.outcome = a.Outcome
 	switch {
 	case a.Outcome == Granted && q.phase == Asking:
-		s.vote, s.token = granted, a.Token
+		s.vote, s.token, s.previous = granted, a.Token, a.Previous
 		if q.exact(c) && a.Token != c.floor {
 			s.vote = refused
 		}
@@ -166,6 +166,9 @@ func (q *Quorum) win(now clock.Instant) {
 		q.fail(now, ByExpired)
 		return
 	}
+	if !q.change.promoting {
+		q.previous = q.fate()
+	}
 	q.phase, q.ttl, q.change.promoting = Held, ttl, false
 	for i := range q.slots {
 		s := &q.slots[i]
@@ -180,6 +183,19 @@ func (q *Quorum) win(now clock.Instant) {
 			q.pump(now, i)
 		}
 	}
+}
+
+// fate is how the holder before ended, by the votes of the attempt. One store
+// that saw it expire is enough: a release reaches a store or not, and nobody
+// else ends a vote so.
+func (q *Quorum) fate() Previous {
+	worst := PreviousUnknown
+	for i := range q.slots {
+		if s := &q.slots[i]; s.vote == granted {
+			worst = max(worst, s.previous)
+		}
+	}
+	return worst
 }
 
 // fail ends the attempt and rolls it back: every store that may remember us is

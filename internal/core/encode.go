@@ -51,8 +51,8 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: l.q.Append(b, now), now: now}
 	e.num(int64(l.stage), int64(l.rng), int64(l.calm), l.counter, l.q.counter, int64(l.last), int64(l.end), int64(l.reason), int64(l.misses), int64(len(l.notices)))
-	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.cfg.Once), flag(l.started), flag(l.missed), flag(l.racing), int64(l.races))
-	e.at(l.giveUp, l.retryAt, l.stillAt, l.endBy, l.renewAt, l.maxAt, l.roundAt, l.watchAt)
+	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.cfg.Once), flag(l.started), flag(l.missed), flag(l.racing), int64(l.races), flag(l.keptBack))
+	e.at(l.giveUp, l.retryAt, l.stillAt, l.endBy, l.renewAt, l.maxAt, l.roundAt, l.watchAt, l.minAt)
 	for _, w := range append(slices.Clone(l.wishes), l.inProgress...) {
 		e.num(int64(w.ttl))
 	}

@@ -18,6 +18,7 @@ type LeaseConfig struct {
 	Watch        bool          // some store tells what happens to the name
 	Expiring     time.Duration // warn this long before the end; 0 is never
 	MaxHold      time.Duration // 0 is without end
+	MinHold      time.Duration // a release is kept back until then; at most the TTL
 	Seed         uint64        // of the jitter
 }
 
@@ -33,6 +34,7 @@ const (
 	Ended                 // it failed
 	Gone                  // it was held, and was lost
 	Returned              // it was held, and was released
+	Resuming              // the stores are asked whether a lease of before still stands
 )
 
 // End says what ended the wait of an Acquire, beside the stores' answers.
@@ -74,6 +76,7 @@ const (
 	NoticeExtended               // an explicit extension ended: Serial, OK; not OK is too few stores
 	NoticeChanged                // a change of mode ended: Serial, OK, Failure
 	NoticeExpiring
+	NoticeKept     // a release is kept back until MinHold is over
 	NoticeLost     // Reason
 	NoticeReleased // every store has answered or failed once: OK when a quorum answered
 	NoticeWatch    // held for so long that a watch is worth its price
@@ -133,6 +136,8 @@ type Lease struct {
 	step       changeStep   // of the first
 	reason     Reason
 	returning  bool // a release was not yet told
+	minAt      clock.Instant
+	keptBack   bool // a release waits for minAt
 }
 
 // wish is an explicit extension.
@@ -173,7 +178,7 @@ func (l *Lease) Until() clock.Instant {
 // Quiet reports whether the lease will send and tell nothing more by itself.
 func (l *Lease) Quiet() bool {
 	_, _, quiet := l.q.Releases()
-	return quiet && !l.returning && (l.stage == Ended || l.stage == Gone || l.stage == Returned)
+	return quiet && !l.returning && !l.keptBack && (l.stage == Ended || l.stage == Gone || l.stage == Returned)
 }
 
 // Next returns when Wake is due, or Never.
@@ -194,6 +199,9 @@ func (l *Lease) Next() clock.Instant {
 		if l.cfg.Expiring > 0 && !l.warned {
 			at = min(at, l.Until().Add(-l.cfg.Expiring))
 		}
+	}
+	if l.keptBack {
+		at = min(at, l.minAt)
 	}
 	return at
 }
@@ -232,6 +240,8 @@ func (l *Lease) Cancel(now clock.Instant, why End) {
 	l.expire(now)
 	if l.stage == Waiting || l.stage == Trying {
 		l.finish(now, why)
+	} else if l.stage == Resuming {
+		l.notResumed(why, ByNoQuorum)
 	}
 	l.settle(now)
 }
@@ -243,6 +253,8 @@ func (l *Lease) settle(now clock.Instant) {
 		l.settleAttempt(now)
 	case Waiting:
 		l.settleWait(now)
+	case Resuming:
+		l.settleResume(now)
 	}
 	switch l.stage {
 	case Holding:
@@ -253,6 +265,7 @@ func (l *Lease) settle(now clock.Instant) {
 			l.tell(Notice{Kind: NoticeFailed, Failure: l.last, End: l.end})
 		}
 	}
+	l.settleKept(now)
 	if l.returning {
 		if answered, heard, _ := l.q.Releases(); heard {
 			l.returning = false
@@ -264,15 +277,8 @@ func (l *Lease) settle(now clock.Instant) {
 func (l *Lease) settleAttempt(now clock.Instant) {
 	switch l.q.Phase() {
 	case Held:
-		l.stage = Holding
-		l.renewAt = l.renewal(l.q.start)
-		if l.cfg.MaxHold > 0 {
-			l.maxAt = now.Add(l.cfg.MaxHold)
-		}
-		if l.cfg.Watch && l.cfg.RenewEvery > 0 {
-			l.watchAt = now.Add(watchAfter)
-		}
-		l.tell(Notice{Kind: NoticeAcquired})
+		l.minAt = l.q.start.Add(l.cfg.MinHold)
+		l.hold(now, l.q.start)
 	case Failed:
 		l.last = l.q.Failure()
 		final := l.cfg.Once || l.last == ByMismatch || l.last == ByExpired ||
@@ -293,6 +299,19 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 			l.saySo(now)
 		}
 	}
+}
+
+// hold begins the time of a lease that was confirmed by requests of from.
+func (l *Lease) hold(now, from clock.Instant) {
+	l.stage = Holding
+	l.renewAt = l.renewal(from)
+	if l.cfg.MaxHold > 0 {
+		l.maxAt = now.Add(l.cfg.MaxHold)
+	}
+	if l.cfg.Watch && l.cfg.RenewEvery > 0 {
+		l.watchAt = now.Add(watchAfter)
+	}
+	l.tell(Notice{Kind: NoticeAcquired})
 }
 
 // finish ends an Acquire that did not win. Its roll-back goes on; the caller

@@ -147,8 +147,13 @@ func (l *Lease) Release(now clock.Instant) {
 	default:
 		return
 	}
-	l.returning, l.inRound = true, false
-	l.q.Release(now)
+	l.inRound = false
+	if now < l.minAt {
+		l.keepBack()
+	} else {
+		l.returning = true
+		l.q.Release(now)
+	}
 	l.settle(now)
 }
 

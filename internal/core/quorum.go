@@ -94,6 +94,8 @@ type Quorum struct {
 	ttl     time.Duration // last confirmed
 	round   round
 	change  change
+
+	previous Previous // how the holder before the lease ended
 }
 
 // round is one extension of all votes. Rounds never overlap.
@@ -127,6 +129,9 @@ func (q *Quorum) Token() int64 {
 	}
 	return q.high
 }
+
+// Previous returns how the last holder before the lease ended.
+func (q *Quorum) Previous() Previous { return q.previous }
 
 // Until returns the end of validity, drift taken off. It means nothing unless held.
 func (q *Quorum) Until() clock.Instant { return q.until }

@@ -56,6 +56,7 @@ type slot struct {
 	hedge    clock.Instant // when that happens
 	token    int64         // of a granted vote
 	mode     Mode          // of it; a store that cannot share gives an exclusive one
+	previous Previous      // how the holder before ended, says the store
 	raises   uint8         // write-backs of the confirm phase that ended unclear
 	outcome  Outcome       // last, for people; a roll-back's does not count
 	released bool          // it is that of a release

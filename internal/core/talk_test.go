@@ -15,6 +15,7 @@ import (
 //	lease [stores=3] [ttl=10s] [order=first|all] [renew=3s] ...   a new lease
 //	refill [stores=3]                                             store a is to leave quarantine
 //	start, park, admit, woken, release, shut, extend 30s, cancel [wait|closed], promote, demote, desist
+//	resume 3 7, leave                                             attempt 3 with token 7
 //	pass 500ms                                                    time, waking the machine when it is due
 //	a granted 5                                                   the answer to the call in flight to store a
 //	a contended [clean] [by=label]                                likewise
@@ -73,6 +74,15 @@ func (w *talk) command(words []string) error {
 	case "demote":
 		w.serial++
 		l.Demote(w.now, w.serial)
+	case "resume":
+		attempt, _ := strconv.ParseUint(rest[0], 10, 32)
+		token, err := strconv.ParseInt(rest[1], 10, 64)
+		if err != nil {
+			return err
+		}
+		l.Resume(w.now, uint32(attempt), token)
+	case "leave":
+		l.Leave(w.now)
 	case "desist":
 		l.Desist(w.now, w.serial)
 	case "woken":
@@ -101,7 +111,7 @@ func (w *talk) begin(what string, words []string) error {
 	c.Request = core.Request{Key: "k", TTL: 10 * time.Second, MaxTTL: time.Minute, Set: 1, Owner: core.Owner{ID: core.ID{1}}}
 	c.DriftPPM, c.DriftFixed, c.ReleaseLimit = 10_000, 2*time.Millisecond, 5*time.Second
 	times := map[string]*time.Duration{
-		"ttl": &c.Request.TTL, "wait": &c.Wait, "renew": &c.RenewEvery, "expiring": &c.Expiring, "maxhold": &c.MaxHold, "limit": &c.CallLimit,
+		"ttl": &c.Request.TTL, "wait": &c.Wait, "renew": &c.RenewEvery, "expiring": &c.Expiring, "maxhold": &c.MaxHold, "minhold": &c.MinHold, "limit": &c.CallLimit,
 	}
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
@@ -281,6 +291,8 @@ func (w *talk) notice(n core.Notice) string {
 			return fmt.Sprintf("CHANGED to %v, token %d, %v left", w.lease.Mode(), w.lease.Quorum().Token(), w.lease.Until().Sub(w.now))
 		}
 		return strings.TrimSpace("not changed: " + failure)
+	case core.NoticeKept:
+		return "kept back"
 	case core.NoticeExpiring:
 		return "expiring"
 	case core.NoticeWatch:
@@ -293,7 +305,7 @@ func (w *talk) notice(n core.Notice) string {
 }
 
 func (w *talk) state() {
-	stage := [...]string{"waiting", "trying", "holding", "ending", "ended", "gone", "returned"}[w.lease.Stage()]
+	stage := [...]string{"waiting", "trying", "holding", "ending", "ended", "gone", "returned", "resuming"}[w.lease.Stage()]
 	votes := ""
 	for i := range core.MaxMembers {
 		if w.lease.Quorum().Votes().Has(i) {
