@@ -90,6 +90,9 @@ func checkMembers(members []Store) error {
 			return err
 		}
 		first, limits := members[0].Limits().Reach, m.Limits()
+		if limits.Reach == ReachNone && len(members) > 1 {
+			return fmt.Errorf("%w: store %q grants everything, and must stand alone", ErrInvalidOption, m.Name())
+		}
 		if limits.Reach != first {
 			return fmt.Errorf("%w: store %q arbitrates between rivals of one %s and %q of one %s: rivals must all share every store",
 				ErrInvalidOption, members[0].Name(), first, m.Name(), limits.Reach)

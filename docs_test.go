@@ -111,7 +111,7 @@ func (b *block) mark(comment string) error {
 // imports are the packages that a fragment may use without importing them.
 var imports = map[string]string{
 	"quorum": ours, "clock": ours + "/clock", "storetest": ours + "/storetest", "fence": ours + "/fence", "mw": ours + "/mw",
-	"memstore": ours + "/stores/memstore", "filestore": ours + "/stores/filestore", "redisstore": ours + "/stores/redisstore",
+	"nullstore": ours + "/stores/nullstore", "memstore": ours + "/stores/memstore", "filestore": ours + "/stores/filestore", "redisstore": ours + "/stores/redisstore",
 	"pgstore": ours + "/stores/pgstore", "pgxpool": "github.com/jackc/pgx/v5/pgxpool",
 	"redis":  "github.com/redis/go-redis/v9",
 	"atomic": "sync/atomic", "context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "httptest": "net/http/httptest", "log": "log",

@@ -31,7 +31,7 @@ const handoverVersion = 1
 // without line breaks. Of stores that are bound to this process it returns
 // [ErrUnsupported], and the lease stays held.
 func (l *Lease) Marshal() ([]byte, error) {
-	if l.d.set.Limits().Reach == ReachProcess {
+	if l.d.set.Limits().Reach <= ReachProcess {
 		return nil, l.fails("marshal", fmt.Errorf("%w: the stores are bound to this process", ErrUnsupported))
 	}
 	var h handover
@@ -93,7 +93,7 @@ func (l *Locker) Resume(ctx context.Context, data []byte, options ...Option) (*L
 	switch {
 	case err != nil:
 		return nil, fails(fmt.Errorf("%w: not what Marshal returned: %v", ErrInvalidOption, err))
-	case l.set.Limits().Reach == ReachProcess:
+	case l.set.Limits().Reach <= ReachProcess:
 		return nil, fails(fmt.Errorf("%w: the stores are bound to this process", ErrUnsupported))
 	case h.Set != l.print:
 		return nil, fails(fmt.Errorf("%w: the lease is of %s and this Locker of %s", ErrMismatch, h.Set, l.print))

@@ -240,17 +240,18 @@ type Limits struct {
 
 // Reach says between whom a store arbitrates. All rivals of a lock must reach
 // the same store, so a set is as wide as its narrowest member.
-type Reach uint8
+type Reach int8
 
 // The reaches, from narrow to wide.
 const (
-	ReachProcess Reach = iota // goroutines of one process
-	ReachHost                 // processes of one machine
-	ReachCluster              // machines
+	ReachNone    Reach = iota - 1 // nobody: it grants everything, and stands alone
+	ReachProcess                  // goroutines of one process
+	ReachHost                     // processes of one machine
+	ReachCluster                  // machines
 )
 
 // String names the reach in lower case.
-func (r Reach) String() string { return [...]string{"process", "host", "cluster"}[r] }
+func (r Reach) String() string { return [...]string{"none", "process", "host", "cluster"}[r-ReachNone] }
 
 // Vote is one store's part in an operation.
 type Vote struct {
