@@ -52,11 +52,7 @@ your own.`,
 func listModes(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, name := range scenario.Modes() {
-		f, err := scenario.Mode(name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(t, "%s\t%s\n", name, f.Title)
+		fmt.Fprintf(t, "%s\t%s\n", name, scenario.Title(name))
 	}
 	return t.Flush()
 }
@@ -75,20 +71,32 @@ func (x *explaining) run(args []string, stdout io.Writer) error {
 		_, err := stdout.Write(text)
 		return err
 	}
-	f, err := scenario.Parse(text)
+	m, err := x.play(name, text)
 	if err != nil {
 		return usagef("%s: %v", name, err)
 	}
-	r := f.Show()
-	title := f.Title
-	if title == "" {
-		title = x.file
-	}
 	var page bytes.Buffer
-	if err := simpage.Page(&page, simpage.Show{Name: name, Title: title, Text: f.Text, Trace: r.Trace, Violations: r.Violations}); err != nil {
+	show := simpage.Show{Name: name, Title: m.Title, Text: m.Text, Trace: m.Report.Trace, Violations: m.Report.Violations}
+	if err := simpage.Page(&page, show); err != nil {
 		return err
 	}
 	return x.write(args, page.Bytes(), stdout)
+}
+
+// play plays the failure mode, or the world of the file, whose text is given.
+func (x *explaining) play(name string, text []byte) (*scenario.Mode, error) {
+	if x.file == "" {
+		return scenario.Play(name)
+	}
+	f, err := scenario.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	m := &scenario.Mode{Title: f.Title, Text: f.Text, Report: f.Show()}
+	if m.Title == "" {
+		m.Title = x.file
+	}
+	return m, nil
 }
 
 func (x *explaining) write(args []string, page []byte, stdout io.Writer) error {

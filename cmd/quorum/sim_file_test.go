@@ -63,7 +63,7 @@ func TestSimFileOfTheDocs(t *testing.T) {
 
 func TestSimFileTellsViolations(t *testing.T) {
 	t.Parallel()
-	file := write(t, "world.yaml", string(scenario.Source("unknown-is-no")))
+	file := write(t, "world.yaml", string(scenario.Source("naive-unknown-is-no")))
 	code, out, _ := call(t, "sim", "--file", file, "--seeds", "3", "--seed", "1")
 	if code != codeFailed || !strings.Contains(out, "replay: quorum sim --file "+file+" --seed 1 --trace\n") ||
 		!regexp.MustCompile(`(?m)^  slow at 0s for 1\.1s, stores c, by 900ms$`).MatchString(out) {

@@ -22,8 +22,7 @@ type simShape struct {
 	clients  int
 	duration time.Duration
 
-	base  sim.Config
-	fixed bool // the order
+	base sim.Config
 }
 
 func (s *simShape) flags(cmd *cobra.Command) {
@@ -63,7 +62,7 @@ func (s *simShape) check(given func(string) bool) error {
 		if err != nil {
 			return usagef("--order: %v", err)
 		}
-		s.base.Order, s.fixed = order, true
+		s.base.Order, s.base.KeepOrder = order, true
 	}
 	ppm, err := ppmOf(s.drift)
 	if err != nil {
@@ -89,9 +88,6 @@ func (s *simShape) again(seed uint64, cfg sim.Config) *sim.Report {
 func (s *simShape) config(seed uint64, trace bool) sim.Config {
 	cfg := sim.Random(s.base, sim.Seeded(seed))
 	cfg.Rule, _ = ruleOf(s.strategy, cfg.Stores)
-	if s.fixed {
-		cfg.Order, cfg.Work.AnyWay = s.base.Order, 0
-	}
 	cfg.Trace = trace
 	return cfg
 }

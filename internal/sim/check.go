@@ -218,7 +218,7 @@ func (w *World) checkLeft(l *Lease) {
 // checkStray looks into the stores when a lease is given back: a late grant
 // above its token that it heard of must be gone by then.
 func (w *World) checkStray(l *Lease) {
-	if _, _, quiet := l.m.Quorum().Releases(); !quiet || l.m.Stage() != core.Holding || len(l.flights) > 0 || w.zone != nil || w.cfg.Unsteady || w.cfg.Doubles {
+	if _, _, quiet := l.m.Quorum().Releases(); !quiet || l.m.Stage() != core.Holding || len(l.flights) > 0 || w.zone != nil || w.cfg.Unsteady || w.cfg.Doubles || l.of.Members != nil {
 		return
 	}
 	l.above &^= l.m.Quorum().Leftovers()
@@ -276,6 +276,9 @@ func (w *World) finish() {
 	w.now += 2*w.cfg.MaxTTL + 2*w.cfg.MaxTTL/10
 	for i := range w.nodes {
 		n := &w.nodes[i]
+		if !w.serving(i) {
+			continue // nobody asks it any more
+		}
 		if n.store.Record.Quarantine() != "" {
 			w.violate(Progress, -1, "store %s does not vote", StoreName(i))
 		}

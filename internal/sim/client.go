@@ -25,6 +25,8 @@ type Client struct {
 	leases  []*Lease // that still send or hold
 	refills []*refill
 	servers identities
+	set     *Set
+	errands []*errand
 	health  []core.Health // of the members of the set, and of those of each zone
 	swept   clock.Instant
 	stop    bool // the world is winding down
@@ -38,6 +40,7 @@ func (w *World) newClient(i int) *Client {
 		c.clock.parts = w.rate()
 	}
 	c.pace = int64(c.clock.parts)
+	c.set = w.set()
 	return c
 }
 
@@ -61,9 +64,12 @@ func (c *Client) After(d time.Duration, f func()) {
 	if d > 0 {
 		at = c.clock.due(c.Now().Add(d))
 	}
-	if at != never {
-		c.w.push(event{at: at, kind: call, c: c, life: c.life, fn: f})
+	if at == never { // the machine sleeps: look again when it is awake
+		at = max(c.paused, c.w.now+time.Millisecond)
+		again := f
+		f = func() { c.After(d, again) }
 	}
+	c.w.push(event{at: at, kind: call, c: c, life: c.life, fn: f})
 }
 
 func (c *Client) called(e *event) {
@@ -84,6 +90,10 @@ func (c *Client) called(e *event) {
 // start begins a life of the process.
 func (c *Client) start() {
 	c.closing, c.closed = false, false
+	c.use(c.w.set())
+	if c.w.cfg.Chore != nil {
+		c.w.cfg.Chore(c)
+	}
 	if c.stop {
 		c.probe()
 		return
@@ -101,13 +111,11 @@ func (c *Client) kill() {
 		l.dead = true
 		l.stopBelieving()
 	}
-	for i, r := range c.refills {
-		if r != nil {
-			r.dead = true
-			c.w.refilling--
-			c.refills[i] = nil
-		}
+	c.endRefills()
+	for _, e := range c.errands {
+		e.end()
 	}
+	c.errands = nil
 	if c.closing && !c.closed {
 		c.onClose = nil
 	}
@@ -137,6 +145,12 @@ func (c *Client) turnClock() {
 			r.arm()
 		}
 	}
+	for _, e := range c.errands {
+		if !e.dead {
+			e.timer = never
+			e.arm()
+		}
+	}
 }
 
 // Close closes the client's locker: whoever waits fails, what is held is given
@@ -159,12 +173,8 @@ func (c *Client) closeIdle() {
 		return
 	}
 	c.closed = true
-	for i, r := range c.refills {
-		if r != nil && c.w.cfg.Mutant != RefillsOutliveClose {
-			r.dead = true
-			c.w.refilling--
-			c.refills[i] = nil
-		}
+	if c.w.cfg.Mutant != RefillsOutliveClose {
+		c.endRefills()
 	}
 	if c.onClose != nil {
 		c.After(0, c.onClose)

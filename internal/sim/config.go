@@ -17,6 +17,8 @@ type Config struct {
 	Keys    int        // names that the clients lock; default 2
 	Order   core.Order // in which stores are asked
 
+	KeepOrder bool // of Random: Order is what is wanted, and the clients keep to it
+
 	TTL          time.Duration // default 10 s
 	MaxTTL       time.Duration // default 2 TTL
 	RenewEvery   time.Duration // default TTL/3; negative is never
@@ -38,6 +40,9 @@ type Config struct {
 
 	Work    Work
 	Program func(*Client) // what each client's process does from its start; nil is Work
+	Chore   func(*Client) // what it does beside that, from each start, to the end of the second phase
+	Busy    func() bool   // whether a chore is still to be done: the run does not end before
+	Latest  func() *Set   // the set that clients are to use at present; nil is the one that there is
 	// Open leaves the second phase out: nothing has to come to rest. For
 	// programs that never give back, and for scenarios.
 	Open bool

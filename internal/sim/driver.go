@@ -12,10 +12,12 @@ import (
 type driver struct {
 	c       *Client
 	m       machine
-	lease   *Lease // what it is for: one of the three
+	lease   *Lease // what it is for: one of the four
 	refill  *refill
 	verb    *verb
+	errand  *errand
 	base    int          // the first of the stores that it asks
+	members []int        // or all of them, where they are not in a row
 	health  *core.Health // what is learnt of them; nil learns nothing
 	flights []flight
 	timer   time.Duration // true time of the wake-up that is on its way
@@ -85,7 +87,7 @@ func (d *driver) land(store int, seq uint32, o core.Outcome) bool {
 
 func (d *driver) answered(store int, seq uint32, a core.Answer) {
 	if l := d.lease; l != nil && l.stage == core.Holding && l.until > d.c.w.now && a.Outcome == core.Granted && a.Token > l.token {
-		l.above = l.above.With(store)
+		l.above = l.above.With(d.at(store))
 	}
 	d.m.Answer(d.c.Now(), store, seq, a)
 	d.met(store, a)
@@ -95,7 +97,7 @@ func (d *driver) answered(store int, seq uint32, a core.Answer) {
 // met lets the client know a store that is in quarantine.
 func (d *driver) met(store int, a core.Answer) {
 	if a.Outcome == core.Quarantined && (d.verb != nil || d.lease != nil && d.c.w.zone == nil) {
-		d.c.refill(d.base + store)
+		d.c.refill(d.at(store))
 	}
 }
 
@@ -133,7 +135,7 @@ func (d *driver) learn(now clock.Instant) {
 	case d.verb != nil:
 		d.verb.q.Learn(d.health.Pace(now, d.c.w.zone.N()))
 	default:
-		d.lease.m.Learn(d.health.Pace(now, d.c.w.cfg.members()))
+		d.lease.m.Learn(d.health.Pace(now, d.lease.of.Rule.N()))
 	}
 }
 
@@ -149,7 +151,7 @@ func (d *driver) expire(now clock.Instant) {
 		if f.inner != nil {
 			f.inner.stopped = true
 		}
-		d.c.w.emit(Event{What: TimedOut, Client: d.c.id, Store: d.base + f.store, Lease: d.serial(), Msg: f.msg, Key: d.key(), Verb: f.verb})
+		d.c.w.emit(Event{What: TimedOut, Client: d.c.id, Store: d.at(f.store), Lease: d.serial(), Msg: f.msg, Key: d.key(), Verb: f.verb})
 		d.m.Answer(now, f.store, f.seq, core.Answer{Outcome: core.Unknown})
 	}
 }
@@ -162,6 +164,8 @@ func (d *driver) settle() {
 		d.lease.settled()
 	case d.verb != nil:
 		defer d.verb.settled()
+	case d.errand != nil:
+		d.errand.settled()
 	default:
 		d.refill.settled()
 	}

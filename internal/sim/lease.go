@@ -28,6 +28,7 @@ type Lease struct {
 	serial  int
 	id      core.ID
 	key     int
+	of      *Set
 	mode    core.Mode
 	heard   func(*Lease, core.Notice)
 	ttl     time.Duration
@@ -75,12 +76,13 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 		l.ttl = w.cfg.TTL
 	}
 	k := w.keys[r.Key]
+	l.of = c.set
 	l.aboveAny, l.aboveWrite = k.any, k.written
 	cfg := core.LeaseConfig{
 		Config: core.Config{
-			Rule: w.cfg.Rule, Ask: k.ask, Within: l.ttl, CallLimit: w.cfg.CallLimit, ReleaseLimit: w.cfg.ReleaseLimit,
+			Rule: l.of.Rule, Ask: l.ask(k), Within: l.ttl, CallLimit: w.cfg.CallLimit, ReleaseLimit: w.cfg.ReleaseLimit,
 			DriftPPM: w.cfg.DriftPPM, DriftFixed: w.cfg.DriftFixed, Bugs: w.cfg.Bugs,
-			Request: core.Request{Key: k.text, Mode: r.Mode, Order: r.Order, TTL: l.ttl, MaxTTL: w.cfg.MaxTTL, Set: set},
+			Request: core.Request{Key: k.text, Mode: r.Mode, Order: r.Order, TTL: l.ttl, MaxTTL: w.cfg.MaxTTL, Set: l.of.Print},
 		},
 		FailOnOutage: r.FailOutage, Wait: r.Wait, MaxHold: r.MaxHold,
 		BackoffMin: w.cfg.BackoffMin, BackoffMax: w.cfg.BackoffMax, Seed: w.choices.Choose(OfWork, 1<<32),
@@ -90,7 +92,7 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 		cfg.RenewEvery = 0
 	}
 	if w.cfg.Doubles {
-		cfg.Doubles = core.Full(w.cfg.members())
+		cfg.Doubles = core.Full(l.of.Rule.N())
 	}
 	if w.cfg.Mutant != OwnersRepeat {
 		binary.BigEndian.PutUint16(l.id[:], uint16(l.serial))
@@ -99,7 +101,7 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	cfg.Request.Owner.ID = l.id
 	l.m = core.NewLease(cfg)
 	l.believe = -core.Never
-	l.driver = driver{c: c, m: l.m, lease: l, timer: never, flights: make([]flight, 0, w.cfg.members()), health: &c.health[0]}
+	l.driver = driver{c: c, m: l.m, lease: l, members: l.of.Members, timer: never, flights: make([]flight, 0, l.of.Rule.N()), health: &c.health[0]}
 	c.leases = append(c.leases, l)
 	w.emit(Event{What: Asks, Client: c.id, Store: -1, Lease: l.serial, Key: l.key, Mode: l.mode})
 	c.sweep()
@@ -109,8 +111,13 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	return l
 }
 
-// set is the fingerprint of the one set of stores.
-const set = 1
+// ask is the order in which the members of the lease's set are asked.
+func (l *Lease) ask(k *name) []int {
+	if l.of.Members == nil {
+		return k.ask
+	}
+	return askOrder(l.key, len(l.of.Members))
+}
 
 // Client returns whose lease it is.
 func (l *Lease) Client() *Client { return l.c }
@@ -171,6 +178,9 @@ func (l *Lease) settled() {
 	w.notices = l.m.AppendNotices(w.notices[:0])
 	for _, n := range w.notices {
 		w.noticed(l, n)
+		if n.Kind == core.NoticeFailed && n.Failure == core.ByMismatch {
+			l.c.use(w.set())
+		}
 		if l.heard != nil && n.Kind != core.NoticeRenewed && n.Kind != core.NoticeAttempt {
 			l.pass(n)
 		}

@@ -9,7 +9,8 @@ import (
 // message is a request on its way, and then its answer.
 type message struct {
 	d       *driver
-	store   int
+	store   int // in the world
+	member  int // and to the machine that asks
 	seq     uint32
 	number  uint64
 	sent    time.Duration
@@ -25,7 +26,7 @@ const (
 
 // post sends a request, or loses it.
 func (w *World) post(d *driver, c *core.Call) uint64 {
-	store := d.base + c.Store
+	store := d.at(c.Store)
 	w.sent++
 	w.report.Messages++
 	number := w.sent
@@ -44,7 +45,7 @@ func (w *World) post(d *driver, c *core.Call) uint64 {
 			continue
 		}
 		m := w.message()
-		w.messages[m] = message{d: d, store: store, seq: c.Seq, number: number, sent: w.now, req: c.Req, doubled: doubled}
+		w.messages[m] = message{d: d, store: store, member: c.Store, seq: c.Seq, number: number, sent: w.now, req: c.Req, doubled: doubled}
 		at := max(w.now, w.clogged[p]) + w.latency()
 		if i == 1 {
 			at += echo
@@ -110,13 +111,13 @@ func (w *World) replies(e *event) {
 		w.push(event{at: d.c.paused, kind: reply, index: e.index})
 		return
 	}
-	number, seq, store, verb, a := m.number, m.seq, m.store, m.req.Verb, m.answer
+	number, seq, store, member, verb, a := m.number, m.seq, m.store, m.member, m.req.Verb, m.answer
 	w.free = append(w.free, e.index)
 	d.c.unmask(store, verb, &a)
-	flying := d.land(store-d.base, seq, a.Outcome)
+	flying := d.land(member, seq, a.Outcome)
 	w.emit(Event{What: Answered, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
 		Verb: verb, Outcome: a.Outcome, Token: a.Token, Late: !flying})
 	if flying {
-		d.answered(store-d.base, seq, a)
+		d.answered(member, seq, a)
 	}
 }

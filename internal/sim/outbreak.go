@@ -187,7 +187,7 @@ const maxProbes = 16
 
 // settled reports whether everything has come to rest.
 func (w *World) settled() bool {
-	if w.probes > 0 || w.refilling > 0 {
+	if w.probes > 0 || w.refilling > 0 || w.cfg.Busy != nil && w.cfg.Busy() {
 		return false
 	}
 	for _, c := range w.clients {

@@ -24,6 +24,9 @@ func (s *Scenario) Play() *Report {
 		w.push(event{at: a.At, kind: hook, fn: func() { c.After(0, func() { a.do(c, &held[c.id]) }) }})
 	}
 	w.run()
+	if w.trace != nil {
+		w.trace.Names = s.Clients
+	}
 	return w.report
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/quorumlock/quorum/internal/core"
 )
 
@@ -17,20 +19,36 @@ func (c *Client) refill(store int) {
 		return
 	}
 	w := c.w
-	base := w.firstOf(store)
+	base, member := w.firstOf(store), store
+	if c.set.Members != nil {
+		if member = slices.Index(c.set.Members, store); member < 0 {
+			return
+		}
+	}
 	cfg := core.RefillConfig{
-		Rule: w.cfg.Rule, Store: store - base, CallLimit: min(w.cfg.TTL/2, w.cfg.CallLimit*2), Bugs: w.cfg.Bugs,
-		Request: core.Request{MaxTTL: w.cfg.MaxTTL, Set: set},
+		Rule: c.set.Rule, Store: member - base, CallLimit: min(w.cfg.TTL/2, w.cfg.CallLimit*2), Bugs: w.cfg.Bugs,
+		Request: core.Request{MaxTTL: w.cfg.MaxTTL, Set: c.set.Print},
 	}
 	if w.zone != nil {
 		cfg.Rule = w.zone
 	}
 	r := &refill{m: core.NewRefill(cfg), store: store}
-	r.driver = driver{c: c, m: r.m, refill: r, base: base, timer: never}
+	r.driver = driver{c: c, m: r.m, refill: r, base: base, members: c.set.Members, timer: never}
 	c.refills[store] = r
 	w.refilling++
 	r.m.Start(c.Now())
 	r.settle()
+}
+
+// endRefills leaves the stores to others.
+func (c *Client) endRefills() {
+	for i, r := range c.refills {
+		if r != nil {
+			r.dead = true
+			c.w.refilling--
+			c.refills[i] = nil
+		}
+	}
 }
 
 func (r *refill) settled() {

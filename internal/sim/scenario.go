@@ -57,6 +57,17 @@ func Scenarios() []string {
 	return names
 }
 
+// Source returns the text of a scenario that comes with the simulator, without
+// what came of it; or nothing.
+func Source(name string) []byte {
+	text, err := library.ReadFile("testdata/" + name + ".txt")
+	if err != nil {
+		return nil
+	}
+	input, _, _ := strings.Cut(string(text), "\n----\n")
+	return []byte(input + "\n")
+}
+
 // Named returns a scenario that comes with the simulator.
 func Named(name string) (*Scenario, error) {
 	text, err := library.ReadFile("testdata/" + name + ".txt")

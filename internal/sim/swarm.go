@@ -8,7 +8,7 @@ import (
 
 // Random draws a world: how many stores and clients, how long leases last, what
 // clients do, how hostile the network is and which kinds of fault there are.
-// What base sets to anything but zero stays.
+// What base sets to anything but zero stays, and Order where KeepOrder says so.
 func Random(base Config, c Choices) Config {
 	pick := func(n int) int { return int(c.Choose(OfConfig, uint64(n))) }
 	often := func(most int) uint64 { // off in half of all worlds
@@ -30,8 +30,8 @@ func Random(base Config, c Choices) Config {
 		base.TTL = [...]time.Duration{2 * time.Second, time.Second, 5 * time.Second, 10 * time.Second}[pick(4)]
 		base.MaxTTL = base.TTL * time.Duration(1+pick(4))
 	}
-	if base.Order == core.InOrder {
-		base.Order = core.Order(pick(3))
+	if drawn := core.Order(pick(3)); !base.KeepOrder {
+		base.Order = drawn
 	}
 	if base.Duration == 0 {
 		base.Duration = 4*base.TTL + time.Duration(pick(8))*time.Second
@@ -43,6 +43,9 @@ func Random(base Config, c Choices) Config {
 			Mixed: pick(3) == 2, AnyWay: often(50), Brief: often(50), Ignores: often(50),
 			Promote: often(60), Demote: often(40),
 		}
+	}
+	if base.KeepOrder {
+		base.Work.AnyWay = 0
 	}
 	if base.Skew == 0 {
 		base.Skew = time.Duration(pick(500)) * time.Millisecond

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/quorumlock/quorum/internal/core"
@@ -81,7 +82,16 @@ type Event struct {
 type Trace struct {
 	Config Config // as it was run, defaults filled in
 	Plan   Plan
+	Names  []string // of the clients; nil is "client 0" and so on
 	Events []Event
+}
+
+// Who is what a client is called.
+func (t *Trace) Who(client int) string {
+	if client >= 0 && client < len(t.Names) {
+		return t.Names[client]
+	}
+	return "client " + strconv.Itoa(client)
 }
 
 // emit adds to the hash, and to the trace if one is kept.

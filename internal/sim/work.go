@@ -219,6 +219,10 @@ func (c *Client) probe() {
 			case core.NoticeLost:
 				l.Release()
 			case core.NoticeFailed, core.NoticeReleased:
+				if n.Failure == core.ByMismatch { // it knows the set in use by now
+					c.After(time.Second, ask)
+					return
+				}
 				if left--; left > 0 {
 					c.After(c.w.cfg.MaxTTL/2+time.Second, ask)
 					return
@@ -233,6 +237,10 @@ func (c *Client) probe() {
 // leave closes the locker once every store that the client carries out of
 // quarantine votes.
 func (c *Client) leave() {
+	if now := c.w.set(); c.set != now {
+		c.use(now)
+		c.sweep()
+	}
 	for _, r := range c.refills {
 		if r != nil {
 			c.After(100*time.Millisecond, c.leave)

@@ -38,6 +38,7 @@ type World struct {
 	probes    int // acquisitions that must succeed now that all is calm
 	refilling int
 	zone      *core.Rule // of the stores of each zone
+	only      *Set       // what all clients use where sets do not change
 
 	same      int // events at one instant
 	report    *Report
@@ -95,6 +96,7 @@ func NewWorld(cfg Config, choices Choices) *World {
 	if cfg.Zones > 0 {
 		w.zone = core.Majority(cfg.Stores / cfg.Zones)
 	}
+	w.only = &Set{Print: 1, Rule: cfg.Rule}
 	w.nodes = make([]node, cfg.Stores)
 	for i := range w.nodes {
 		w.startNode(i)

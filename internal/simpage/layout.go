@@ -54,7 +54,7 @@ func newLayout(t *sim.Trace) *layout {
 	for i := range t.Config.Clients {
 		y += clientRow
 		l.clients = append(l.clients, y)
-		l.lanes = append(l.lanes, Lane{fmt.Sprintf("client %d", i), y - barHeight - 1, fmt.Sprintf("c%d", i%colours)})
+		l.lanes = append(l.lanes, Lane{t.Who(i), y - barHeight - 1, fmt.Sprintf("c%d", i%colours)})
 	}
 	y += 34
 	for i := range t.Config.Stores {

@@ -56,7 +56,7 @@ func wellFormed(svg string) error {
 func TestEveryFaultHasWords(t *testing.T) {
 	seen := map[string]bool{}
 	for k := range sim.FaultKind(sim.FaultKinds) {
-		text := faultText(&sim.Fault{Kind: k, For: 2 * time.Second, Stores: 3, Clients: []int{1}, Amount: time.Second, Rate: 50_000})
+		text := faultText(&sim.Trace{}, &sim.Fault{Kind: k, For: 2 * time.Second, Stores: 3, Clients: []int{1}, Amount: time.Second, Rate: 50_000})
 		if text == "" || strings.Contains(text, "%!") || seen[text] {
 			t.Errorf("%v is told as %q", k, text)
 		}

@@ -73,18 +73,18 @@ func (p *picture) faultRows() {
 		f := &p.t.Plan.Faults[i]
 		x1, x2 := p.place(f.At), p.place(min(f.At+f.For, p.t.Config.Duration))
 		y := p.faults + faultRow*float64(i)
-		p.rect("fault", x1, x2, y, faultRow-4, title("%s", faultText(f)))
+		p.rect("fault", x1, x2, y, faultRow-4, title("%s", faultText(p.t, f)))
 		p.line("moment", x1, y, x1, p.height)
 		class, at := "faulttext", x1+5
 		if x1 > p.width()*0.6 && x2-x1 < 400 {
 			class, at = "faulttext end", x1-5
 		}
-		p.text(class, at, y+12, "%s", faultText(f))
+		p.text(class, at, y+12, "%s", faultText(p.t, f))
 		switch f.Kind {
 		case sim.Pause, sim.Kill, sim.Doze:
 			for c := range p.clients {
 				if befalls(f, c) {
-					p.rect("stopped", x1, x2, p.clients[c]-barHeight-3, barHeight+6, title("%s", faultText(f)))
+					p.rect("stopped", x1, x2, p.clients[c]-barHeight-3, barHeight+6, title("%s", faultText(p.t, f)))
 				}
 			}
 		}
@@ -102,11 +102,11 @@ func (p *picture) beliefBars() {
 	for c := range held {
 		y := p.clients[c] - barHeight - 2
 		for _, b := range waits[c] {
-			p.rect(fmt.Sprintf("wait c%d", c%colours), p.place(b.from), p.place(b.to), y+6, barHeight-12, title("client %d waits for k%d", c, b.key))
+			p.rect(fmt.Sprintf("wait c%d", c%colours), p.place(b.from), p.place(b.to), y+6, barHeight-12, title("%s waits for k%d", p.t.Who(c), b.key))
 		}
 		for _, b := range held[c] {
 			x1, x2 := p.place(b.from), p.place(b.to)
-			about := fmt.Sprintf("client %d believes that it holds k%d with token %s, from %s to %s", c, b.key, p.w.token(b.token), seconds(b.from), seconds(b.to))
+			about := fmt.Sprintf("%s believes that it holds k%d with token %s, from %s to %s", p.t.Who(c), b.key, p.w.token(b.token), seconds(b.from), seconds(b.to))
 			p.rect(fmt.Sprintf("belief c%d", c%colours), x1, x2, y, barHeight, title("%s", about))
 			p.inside(x1, x2, y+16, "holds, token "+p.w.token(b.token), p.w.token(b.token))
 		}
@@ -130,9 +130,9 @@ func (p *picture) voteBars() {
 		y := p.stores[s] + 5
 		for _, b := range all {
 			x1, x2 := p.place(b.from), p.place(b.to)
-			about := fmt.Sprintf("%s's vote for client %d, token %s, from %s to %s", sim.StoreName(s), b.client, p.w.token(b.token), seconds(b.from), seconds(b.to))
+			about := fmt.Sprintf("%s's vote for %s, token %s, from %s to %s", sim.StoreName(s), p.t.Who(b.client), p.w.token(b.token), seconds(b.from), seconds(b.to))
 			p.rect(fmt.Sprintf("vote c%d", b.client%colours), x1, x2, y, barHeight-4, title("%s", about))
-			p.inside(x1, x2, y+14, fmt.Sprintf("client %d, token %s", b.client, p.w.token(b.token)), p.w.token(b.token))
+			p.inside(x1, x2, y+14, fmt.Sprintf("%s, token %s", p.t.Who(b.client), p.w.token(b.token)), p.w.token(b.token))
 		}
 	}
 	for i := range p.t.Plan.Faults {
@@ -153,7 +153,7 @@ func (p *picture) storeFault(f *sim.Fault, s int) {
 		if f.Kind == sim.Flush {
 			over = f.At
 		} else {
-			p.rect("down", x1, p.place(over), y, barHeight, title("%s", faultText(f)))
+			p.rect("down", x1, p.place(over), y, barHeight, title("%s", faultText(p.t, f)))
 			p.inside(x1, p.place(over), y+15, "down")
 		}
 		if f.Kind == sim.Crash || p.t.Config.Mutant == sim.ForgetsUnseen {
@@ -169,7 +169,7 @@ func (p *picture) storeFault(f *sim.Fault, s int) {
 			title("%s may have forgotten, and gives nobody a new vote", sim.StoreName(s)))
 		p.text("quarantinetext", p.place(over)+4, y+barHeight+12, "in quarantine")
 	case f.Kind == sim.Hang || f.Kind == sim.Full || f.Kind == sim.Deny:
-		p.rect("down", x1, p.place(over), y, barHeight, title("%s", faultText(f)))
+		p.rect("down", x1, p.place(over), y, barHeight, title("%s", faultText(p.t, f)))
 	}
 }
 

@@ -55,7 +55,7 @@ func seconds(d time.Duration) string {
 }
 
 func (w *words) event(e *sim.Event) string {
-	client, store, key := fmt.Sprintf("client %d", e.Client), "", fmt.Sprintf("k%d", e.Key)
+	client, store, key := w.trace.Who(e.Client), "", fmt.Sprintf("k%d", e.Key)
 	if e.Store >= 0 {
 		store = sim.StoreName(e.Store)
 	}
@@ -94,9 +94,9 @@ func (w *words) event(e *sim.Event) string {
 	case sim.IsFree:
 		return fmt.Sprintf("every store has heard that %s gave %s back, or failed once", client, key)
 	case sim.FaultOn:
-		return "FAULT: " + faultText(&w.trace.Plan.Faults[e.Fault])
+		return "FAULT: " + faultText(w.trace, &w.trace.Plan.Faults[e.Fault])
 	case sim.FaultOff:
-		return "over: " + faultText(&w.trace.Plan.Faults[e.Fault])
+		return "over: " + faultText(w.trace, &w.trace.Plan.Faults[e.Fault])
 	case sim.Refills:
 		return fmt.Sprintf("store %s leaves quarantine, seen to by %s", store, client)
 	case sim.Closes:
@@ -178,7 +178,7 @@ var failures = [...]string{
 }
 
 // faultText names a fault and whom it befalls, in words.
-func faultText(f *sim.Fault) string {
+func faultText(t *sim.Trace, f *sim.Fault) string {
 	var stores, clients []string
 	for i := range core.MaxMembers {
 		if f.Stores.Has(i) {
@@ -186,10 +186,13 @@ func faultText(f *sim.Fault) string {
 		}
 	}
 	for _, c := range f.Clients {
-		clients = append(clients, strconv.Itoa(c))
+		clients = append(clients, strings.TrimPrefix(t.Who(c), "client "))
 	}
 	who := "all clients"
-	if len(clients) > 0 {
+	switch {
+	case len(clients) > 0 && t.Names != nil:
+		who = strings.Join(clients, " and ")
+	case len(clients) > 0:
 		who = plural("client", clients)
 	}
 	lasting := ""

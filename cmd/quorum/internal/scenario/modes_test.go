@@ -22,14 +22,14 @@ func TestR84ModesGolden(t *testing.T) {
 	for _, name := range Modes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, err := Mode(name)
+			m, err := Play(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := f.Show()
-			broken := slices.ContainsFunc(r.Violations, func(v sim.Violation) bool { return v.Checker.String() == f.Breaks })
-			if broken != (f.Breaks != "") || !broken && len(r.Violations) > 0 {
-				t.Errorf("it breaks %v, and should break %q", r.Violations, f.Breaks)
+			r := m.Report
+			broken := slices.ContainsFunc(r.Violations, func(v sim.Violation) bool { return v.Checker.String() == m.Breaks })
+			if broken != (m.Breaks != "") || !broken && len(r.Violations) > 0 {
+				t.Errorf("it breaks %v, and should break %q", r.Violations, m.Breaks)
 			}
 			var got bytes.Buffer
 			if err := simpage.Text(&got, r.Trace, r.Violations); err != nil {
@@ -49,5 +49,16 @@ func TestR84ModesGolden(t *testing.T) {
 				t.Errorf("the trace has changed; look at the diff after go test -run TestR84ModesGolden ./internal/scenario -update")
 			}
 		})
+	}
+}
+
+// A failure mode has one name: that of its history, also where a world was made
+// for its picture.
+func TestR84WorldsHaveTheNamesOfHistories(t *testing.T) {
+	t.Parallel()
+	for _, name := range worlds() {
+		if !slices.Contains(sim.Scenarios(), name) {
+			t.Errorf("%s is no history of the simulator", name)
+		}
 	}
 }
