@@ -1,0 +1,292 @@
+package etcdstore_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/testserver"
+	"github.com/quorumlock/quorum/stores/etcdstore"
+	"github.com/quorumlock/quorum/storetest"
+)
+
+// setLock is what all clients of the sets agree on.
+var setLock = []quorum.Option{quorum.TTL(4 * time.Second), quorum.MaxTTL(4 * time.Second)}
+
+// locker combines stores on servers, each behind a wrapper that can spoil it.
+func locker(t testing.TB, addrs []string, options ...quorum.Option) (*quorum.Locker, []*storetest.Spoiled) {
+	t.Helper()
+	var members []quorum.Store
+	var spoil []*storetest.Spoiled
+	for i, addr := range addrs {
+		s, err := etcdstore.New("cluster"+strconv.Itoa(i), clientOf(t, clientv3.Config{Endpoints: []string{addr}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sp := storetest.Spoil(s)
+		t.Cleanup(sp.Close)
+		spoil, members = append(spoil, sp), append(members, sp)
+	}
+	set, err := quorum.Combine(quorum.Consensus(), members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := quorum.New(set, append(setLock, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), slack)
+		defer cancel()
+		_ = l.Close(ctx)
+	})
+	return l, spoil
+}
+
+// clusters starts three clusters of one member, declared new.
+func clusters(t *testing.T) (nodes []*testserver.EtcdNode, addrs []string, l *quorum.Locker, spoil []*storetest.Spoiled) {
+	t.Helper()
+	for range 3 {
+		n := testserver.Etcd(t)
+		nodes, addrs = append(nodes, n), append(addrs, n.Addr)
+	}
+	l, spoil = locker(t, addrs)
+	if err := l.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return nodes, addrs, l, spoil
+}
+
+func take(t testing.TB, l *quorum.Locker, key string) *quorum.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	lease, err := l.Acquire(ctx, key)
+	if err != nil {
+		t.Fatalf("acquire %q: %v", key, err)
+	}
+	return lease
+}
+
+// cycle takes a lock, gives it back, and returns its token.
+func cycle(t *testing.T, l *quorum.Locker, key string) int64 {
+	t.Helper()
+	lease := take(t, l, key)
+	if err := lease.Release(t.Context()); err != nil && !errors.Is(err, quorum.ErrNoQuorum) {
+		t.Fatalf("release %q: %v", key, err)
+	}
+	return lease.Token()
+}
+
+// One cluster of three is killed, stalled and emptied in turn while locks are
+// taken; tokens only grow.
+func TestSetOfThreeOutlivesEachOfItsClusters(t *testing.T) {
+	nodes, _, l, _ := clusters(t)
+	last := int64(0)
+	grows := func(what string) {
+		t.Helper()
+		for range 3 {
+			token := cycle(t, l, "job")
+			if token <= last {
+				t.Errorf("%s: token %d after %d", what, token, last)
+			}
+			last = token
+		}
+	}
+	grows("all up")
+	nodes[0].Stop()
+	grows("one killed")
+	nodes[0].Restart()
+	nodes[1].Stall()
+	grows("one stalled")
+	nodes[1].Resume()
+	nodes[2].RestartFrom("")
+	grows("one emptied")
+	await(t, 4*time.Second+2*slack, "the emptied one to come back by its peers' word", func() bool {
+		grows("one in quarantine")
+		status, err := l.Inspect(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.Stores[2].Err == nil && !status.Stores[2].State.Quarantine
+	})
+	nodes[0].Stop()
+	grows("another killed")
+}
+
+// Requests are lost, late and doubled on their way to one cluster after the
+// other.
+func TestF052SpoiledConnectionsLeaveNothingBehind(t *testing.T) {
+	_, _, l, spoil := clusters(t)
+	lost := errors.New("lost on the way")
+	last := int64(0)
+	for i, faults := range map[string]storetest.Fault{
+		"answers are lost":       storetest.DropReply(lost),
+		"answers are late":       storetest.LateReply(300 * time.Millisecond),
+		"requests are doubled":   storetest.Double(50 * time.Millisecond),
+		"requests are lost":      storetest.Fail(lost),
+		"requests arrive later":  storetest.LateApply(300*time.Millisecond, lost),
+		"requests are not heard": storetest.Hang(),
+	} {
+		for _, sp := range spoil {
+			sp.Set(storetest.Always(faults))
+			token := cycle(t, l, "job")
+			if token <= last {
+				t.Errorf("%s: token %d after %d", i, token, last)
+			}
+			last = token
+			sp.Set()
+		}
+	}
+	await(t, 4*time.Second+slack, "nothing left behind", func() bool {
+		status, err := l.Inspect(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		for _, st := range status.Stores {
+			left += len(st.State.Holders)
+		}
+		return left == 0
+	})
+}
+
+// A key that is deleted by hand is one vote less, and put back.
+func TestR24DeletedVoteIsRepaired(t *testing.T) {
+	_, addrs, l, _ := clusters(t)
+	c := clientOf(t, clientv3.Config{Endpoints: addrs[:1]})
+	lease := take(t, l, "job")
+	await(t, slack, "a vote of the first cluster", func() bool { return exists(t, c, "quorum/name/job/vote") })
+	if _, err := c.Delete(t.Context(), "quorum/name/job/vote"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, slack, "the repair", func() bool { return exists(t, c, "quorum/name/job/vote") })
+	if err := lease.Err(); err != nil {
+		t.Errorf("the lease: %v", err)
+	}
+}
+
+const (
+	soakProcesses = 10
+	soakRounds    = 200
+)
+
+// Ten processes take one lock over three clusters, two hundred times each.
+func TestTenProcessesNeverOverlap(t *testing.T) {
+	_, addrs, l, _ := clusters(t)
+	cycle(t, l, "job")
+	guard := newGuard(t)
+	var wait sync.WaitGroup
+	for i := range soakProcesses {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSoakWorker$", "-test.v")
+		cmd.Env = append(os.Environ(), "QUORUM_ETCD_SOAK="+strings.Join(addrs, ","), "QUORUM_ETCD_GUARD="+guard.addr)
+		wait.Go(func() {
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %d: %v\n%s", i, err, text)
+			}
+		})
+	}
+	wait.Wait()
+	guard.mu.Lock()
+	defer guard.mu.Unlock()
+	for _, wrong := range guard.wrong {
+		t.Error(wrong)
+	}
+	if total := soakProcesses * soakRounds; guard.entries != total && !t.Failed() {
+		t.Errorf("%d entries, want %d", guard.entries, total)
+	}
+}
+
+// TestSoakWorker is one process of the soak.
+func TestSoakWorker(t *testing.T) {
+	if os.Getenv("QUORUM_ETCD_SOAK") == "" {
+		return // it is no test of its own
+	}
+	l, _ := locker(t, strings.Split(os.Getenv("QUORUM_ETCD_SOAK"), ","), quorum.Backoff(2*time.Millisecond, 50*time.Millisecond))
+	guard, err := net.Dial("tcp", os.Getenv("QUORUM_ETCD_GUARD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = guard.Close() }()
+	replies := bufio.NewReader(guard)
+	for range soakRounds {
+		lease := take(t, l, "job")
+		for _, what := range []int64{lease.Token(), 0} {
+			if _, err := fmt.Fprintln(guard, what); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := replies.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = lease.Release(t.Context()) // what failed is retried by the locker
+	}
+}
+
+// guard watches who is inside: a token enters, 0 leaves. It knows nothing of
+// locks.
+type guard struct {
+	addr string
+
+	mu      sync.Mutex
+	inside  int
+	last    int64
+	entries int
+	wrong   []string
+}
+
+func newGuard(t *testing.T) *guard {
+	t.Helper()
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listen.Close() })
+	g := &guard{addr: listen.Addr().String()}
+	go func() {
+		for {
+			conn, err := listen.Accept()
+			if err != nil {
+				return // closed with the test
+			}
+			go g.serve(conn)
+		}
+	}()
+	return g
+}
+
+func (g *guard) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		token, err := strconv.ParseInt(lines.Text(), 10, 64)
+		g.mu.Lock()
+		switch {
+		case err != nil:
+			g.wrong = append(g.wrong, err.Error())
+		case token == 0:
+			g.inside--
+		default:
+			if g.inside++; g.inside > 1 || token <= g.last {
+				g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %d inside, token %d after %d", g.entries, g.inside, token, g.last))
+			}
+			g.last = token
+			g.entries++
+		}
+		g.mu.Unlock()
+		if _, err := fmt.Fprintln(conn, "ok"); err != nil {
+			return
+		}
+	}
+}
