@@ -135,6 +135,8 @@ func open(ctx context.Context, text string, known map[string]Opener) (Store, err
 var packages = map[string]string{
 	"consul":  "github.com/quorumlock/quorum/stores/consulstore",
 	"consuls": "github.com/quorumlock/quorum/stores/consulstore",
+	"etcd":    "github.com/quorumlock/quorum/stores/etcdstore",
+	"etcds":   "github.com/quorumlock/quorum/stores/etcdstore",
 	"file":    "github.com/quorumlock/quorum/stores/filestore",
 	"memory":  "github.com/quorumlock/quorum/stores/memstore",
 	"redis":   "github.com/quorumlock/quorum/stores/redisstore",

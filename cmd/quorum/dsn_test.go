@@ -35,7 +35,7 @@ func TestR63TextThatIsNoDSNIsToldWithWhatToWrite(t *testing.T) {
 		"file:":                      "absolute",
 		"file://host/dir":            "absolute",
 		"file:" + missing + "/locks": missing,
-		"etcd://h:1":                 "redis://, rediss:// (TLS), postgres://, consul://",
+		"zookeeper://h:1":            "redis://, rediss:// (TLS), postgres://, consul://",
 		"redis://u:s3cret@h:port":    "form",
 		"u:s3cret@h:6379":            "",
 		"s3cret@h":                   "form",
