@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 )
@@ -17,6 +18,9 @@ var oldest = [3]int{3, 5, 10}
 // fullAt is the share of the quota at which the database counts as nearly full,
 // in per cent.
 const fullAt = 80
+
+// adviceLimit bounds how long the answer to a store's first call waits for it.
+const adviceLimit = 500 * time.Millisecond
 
 // advice is what is known of a server beside its locks.
 type advice struct {
@@ -37,6 +41,8 @@ func (s *Store) Advice() []string {
 // is. Without an answer there is no advice.
 func (s *Store) advise(ctx context.Context) {
 	s.advice.asked.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, adviceLimit)
+		defer cancel()
 		maintenance := etcdserverpb.NewMaintenanceClient(s.client().ActiveConnection())
 		status, err := maintenance.Status(ctx, &etcdserverpb.StatusRequest{})
 		if err != nil {

@@ -26,12 +26,12 @@ func (s *Store) carry(ctx context.Context, req core.Request) (*move, error) {
 	if seen != nil && req.Verb == core.Release && seen.kept[voteLeaf].mod == 0 {
 		seen = nil // a reader's release has to know whether others read
 	}
-	guess := seen != nil
+	guess, sent := seen != nil, false
 	for {
 		if seen == nil {
 			var err error
 			if seen, err = s.prepare(ctx, req); err != nil {
-				return nil, quorum.Undelivered(explain(err))
+				return nil, failed(explain(err), !sent)
 			}
 			guess = false
 		}
@@ -43,18 +43,27 @@ func (s *Store) carry(ctx context.Context, req core.Request) (*move, error) {
 		if m.idle() {
 			return m, nil
 		}
-		again, err := s.commit(ctx, m)
+		again, never, err := s.commit(ctx, m)
 		if err != nil {
-			return nil, err
+			return nil, failed(err, never && !sent)
 		}
 		if again == nil && !s.gone.Load() {
 			return m, nil
 		}
-		if again == m.seen { // it has to be read
-			again = nil
+		if again == m.seen || again == nil { // it has to be read, and something may have been written
+			again, sent = nil, true
 		}
 		seen, guess = again, false
 	}
+}
+
+// failed is the error of a request. never says that nothing of it was, and will
+// be, written.
+func failed(err error, never bool) error {
+	if never {
+		return quorum.Undelivered(err)
+	}
+	return err
 }
 
 // prepare reads. Where an Acquire has no spare lease, it asks for one at the
@@ -84,44 +93,42 @@ func (s *Store) prepare(ctx context.Context, req core.Request) (seen *sight, err
 }
 
 // commit writes a move. It returns nil when that is done, and what to decide by
-// when it was not: m.seen itself, if that has to be read first.
-func (s *Store) commit(ctx context.Context, m *move) (again *sight, err error) {
+// when it was not: m.seen itself, if that has to be read first. never says of an
+// error that nothing was written.
+func (s *Store) commit(ctx context.Context, m *move) (again *sight, never bool, err error) {
 	own, marks, err := s.leases(ctx, m)
 	if err != nil {
-		return nil, quorum.Undelivered(explain(err))
+		return nil, true, explain(err)
 	}
 	who := holder{m.req.Key, m.req.Owner.ID}
 	known := s.revision.Load()
 	reply, alive, err := s.send(ctx, m, own, marks)
 	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound): // so nothing was written
+		return m.seen, true, nil
 	case err != nil && definite(err):
 		s.giveBack(m, own)
-		return nil, quorum.Undelivered(explain(err))
-	case errors.Is(err, rpctypes.ErrLeaseNotFound): // so nothing was written
-		return m.seen, nil
+		return nil, true, explain(err)
 	case err != nil:
 		s.memory.doubt(who, own)
-		return nil, explain(err)
+		return nil, false, explain(err)
 	case !reply.Succeeded:
 		s.hear(known, reply.Header.Revision)
 		s.giveBack(m, own)
 		again, err = s.parse(m.req.Key, reply)
-		if err != nil {
-			return nil, quorum.Undelivered(err)
-		}
-		return again, nil
+		return again, true, err
 	case errors.Is(alive, rpctypes.ErrLeaseNotFound): // the vote is over, or ends with its lease
-		return m.seen, nil
+		return m.seen, false, nil
 	case alive != nil:
 		s.memory.doubt(who, own)
-		return nil, explain(alive)
+		return nil, false, explain(alive)
 	}
 	if m.quarantine {
 		s.restart(reply.Header.Revision)
 	}
 	s.hear(known, reply.Header.Revision)
 	s.learn(m, own, marks, reply)
-	return nil, nil
+	return nil, false, nil
 }
 
 // leases finds the lease of the vote, and one for marks or for a quarantine.

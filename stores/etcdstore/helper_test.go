@@ -47,6 +47,15 @@ func store(t testing.TB, c *clientv3.Client, options ...etcdstore.Option) *etcds
 	return s
 }
 
+func named(t testing.TB, name string, c *clientv3.Client, prefix string) *etcdstore.Store {
+	t.Helper()
+	s, err := etcdstore.New(name, c, etcdstore.Prefix(prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // fresh returns a store of a server of its own, declared new.
 func fresh(t testing.TB) (*testserver.EtcdNode, *clientv3.Client, *etcdstore.Store) {
 	t.Helper()

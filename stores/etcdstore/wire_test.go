@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -21,6 +22,7 @@ type wire struct {
 	mu     sync.Mutex
 	sent   []string
 	before func(txn *etcdserverpb.TxnRequest) // a transaction that writes
+	lax    atomic.Bool                        // a read was serializable
 }
 
 // wired returns a client whose requests go over a wire.
@@ -48,8 +50,22 @@ func (w *wire) unary(ctx context.Context, method string, req, reply any, cc *grp
 			}
 		}
 	}
+	switch r := req.(type) {
+	case *etcdserverpb.RangeRequest:
+		w.look(r)
+	case *etcdserverpb.TxnRequest:
+		for _, op := range slices.Concat(r.Success, r.Failure) {
+			w.look(op.GetRequestRange())
+		}
+	}
 	w.note(name)
 	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+func (w *wire) look(r *etcdserverpb.RangeRequest) {
+	if r.GetSerializable() {
+		w.lax.Store(true)
+	}
 }
 
 func (w *wire) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -83,13 +99,6 @@ func (w *wire) once(f func(txn *etcdserverpb.TxnRequest)) {
 		w.mu.Unlock()
 		f(txn)
 	}
-}
-
-// always does f before each of them.
-func (w *wire) always(f func(txn *etcdserverpb.TxnRequest)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.before = f
 }
 
 // without takes the compares of a key out of a transaction: what a store would
