@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorumlock/quorum"
 )
@@ -11,6 +12,9 @@ import (
 // What happens between a read and its transaction is seen by a compare. Each
 // case shows for what its compare is, by what goes wrong without it.
 func TestEveryCompareIsNeeded(t *testing.T) {
+	node, _, s := fresh(t)
+	w, c := wired(t, node)
+	late := store(t, c)
 	shared := func(r quorum.Request) quorum.Request { r.Mode = quorum.ModeShared; return r }
 	for name, tc := range map[string]struct {
 		slow    quorum.Request
@@ -40,8 +44,9 @@ func TestEveryCompareIsNeeded(t *testing.T) {
 		},
 	} {
 		for _, mutant := range []bool{false, true} {
-			node, c, s := fresh(t)
-			w, slow := wired(t, node)
+			if err := second(c.Delete(t.Context(), "quorum/name/k/", clientv3.WithPrefix())); err != nil {
+				t.Fatal(err)
+			}
 			before := ask("k", owner()) // so that the counter is there, and a reader leaves it as it is
 			mustAcquire(t, s, before)
 			mustRelease(t, s, before)
@@ -58,7 +63,7 @@ func TestEveryCompareIsNeeded(t *testing.T) {
 					without(txn, "quorum/name/k/count") // a second guard of the same
 				}
 			})
-			_, err := store(t, slow).Acquire(t.Context(), tc.slow)
+			_, err := late.Acquire(t.Context(), tc.slow)
 			want := tc.want
 			if mutant {
 				want = quorum.OutcomeGranted
@@ -66,8 +71,6 @@ func TestEveryCompareIsNeeded(t *testing.T) {
 			if got := quorum.OutcomeOf(err); got != want {
 				t.Errorf("%s, mutant %v: %v (%v), want %v", name, mutant, got, err, want)
 			}
-			_ = c.Close()
-			node.Stop()
 		}
 	}
 }
