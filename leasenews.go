@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/internal/core"
@@ -78,6 +79,7 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 		close(l.decided)
 	case core.NoticeAttempt:
 		l.refused(now, n.Failure)
+		l.tellRival()
 	case core.NoticeWatch:
 		l.listen(true)
 	case core.NoticeFailed:
@@ -230,13 +232,27 @@ func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
 	if n.Failure == core.ByHeld {
 		e.Err = ErrHeld
 	}
+	e.Label, e.Left = l.holder()
+	l.tell(e)
+}
+
+// holder says who has the name, as far as the stores last told.
+func (l *Lease) holder() (label string, left time.Duration) {
 	for i := range l.d.replies {
 		err := l.d.replies[i].err
 		if refused := (*RefusedError)(nil); refusedAs(err, &refused) && refused.Outcome == OutcomeContended {
-			e.Label, e.Left = refused.Label, refused.Left
+			label, left = refused.Label, refused.Left
 		}
 	}
-	l.tell(e)
+	return label, left
+}
+
+// tellRival lets a candidate know who leads.
+func (l *Lease) tellRival() {
+	if rival := l.set.rival; rival != nil {
+		label, _ := l.holder()
+		l.after = append(l.after, func() { rival(label) })
+	}
 }
 
 // tellLeftovers names the stores that were given up on.

@@ -40,6 +40,8 @@ type settings struct {
 	op           string // its name, for errors
 	label        string
 	observe      func(Event)
+	onLeader     func(label string)
+	rival        func(label string) // hears who refused an attempt
 	clock        clock.Clock
 	cluster      bool
 }

@@ -1,0 +1,187 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// Slots is a counting semaphore: at most n holders at a time, each with a slot
+// of its own. A slot is a lock on a name made of the key, #, and the slot's
+// number; who holds a slot also reads the name made of the key and #slots, whose
+// label says n. Make one with [Locker.Slots].
+type Slots struct {
+	l     *Locker
+	key   string
+	n     int
+	label string
+}
+
+// Slot is one held slot.
+type Slot struct {
+	*Group
+	number int
+}
+
+// mostSlots keeps a round over all slots short.
+const mostSlots = 1000
+
+// slotPause bounds how long a waiter stands at one slot before it looks at the
+// others again.
+const slotPause = time.Second
+
+// Slots returns a semaphore of n slots, 1 to 1,000. All clients of a key must
+// agree on n: whoever comes with another n while slots are held gets
+// [ErrMismatch]. Every store must be able to share and to be inspected, else it
+// returns [ErrUnsupported]. It does no I/O.
+func (l *Locker) Slots(key string, n int) (*Slots, error) {
+	s := &Slots{l: l, key: key, n: n, label: fmt.Sprintf("slots=%d", n)}
+	err := checkKey(key, l.set.Limits().MaxKey-len("#slots"))
+	if err == nil && (n < 1 || n > mostSlots) {
+		err = fmt.Errorf("%w: %d slots: 1 to %d", ErrInvalidOption, n, mostSlots)
+	}
+	for _, m := range l.set.leaves() {
+		if _, ok := As[Inspector](m); err == nil && (!ok || !m.Limits().Shares) {
+			err = fmt.Errorf("%w: store %q cannot share and be inspected, as slots need", ErrUnsupported, m.Name())
+		}
+	}
+	if err != nil {
+		return nil, s.fails(err)
+	}
+	return s, nil
+}
+
+func (s *Slots) fails(why error) error {
+	return &OpError{Op: "acquire", Key: s.key, Need: s.l.set.rule.Need(), reasons: []error{why}}
+}
+
+// Acquire takes a free slot and waits for one until ctx or [Wait] ends. Options
+// and errors are those of [Locker.Acquire]; [Shared] makes no sense of a slot. A
+// waiter has no place in a line: a slot that falls free goes to who asks first.
+func (s *Slots) Acquire(ctx context.Context, options ...Option) (*Slot, error) {
+	set, err := s.l.def.with(options, true)
+	if err != nil {
+		return nil, s.fails(err)
+	}
+	if set.mode == ModeShared {
+		return nil, s.fails(fmt.Errorf("%w: a slot has one holder: leave Shared out", ErrInvalidOption))
+	}
+	deadline := time.Now().Add(set.wait)
+	for round := 0; ; round++ {
+		slot, err := s.try(ctx, options)
+		switch {
+		case err == nil:
+			return slot, nil
+		case !errors.Is(err, ErrHeld), ctx.Err() != nil, set.wait == 0:
+			return nil, err
+		case set.wait > 0 && !time.Now().Before(deadline):
+			return nil, s.fails(errors.Join(err, context.DeadlineExceeded))
+		}
+		if err := s.stand(ctx, options, set.wait, deadline); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// TryAcquire is Acquire with a single look at every slot.
+func (s *Slots) TryAcquire(ctx context.Context, options ...Option) (*Slot, error) {
+	return s.Acquire(ctx, append(options[:len(options):len(options)], Wait(0))...)
+}
+
+// stand waits at one slot, by the ordinary ways of waiting, and lets it go: the
+// round that follows takes it together with the name that holds n.
+func (s *Slots) stand(ctx context.Context, options []Option, wait time.Duration, deadline time.Time) error {
+	pause := slotPause/2 + rand.N(slotPause/2)
+	if wait > 0 {
+		pause = min(pause, max(time.Until(deadline), 0))
+	}
+	lease, err := s.l.Acquire(ctx, s.name(rand.IntN(s.n)), append(options[:len(options):len(options)], Wait(pause))...)
+	switch {
+	case err == nil:
+		return lease.Release(ctx)
+	case ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, context.DeadlineExceeded)):
+		return nil
+	}
+	return err
+}
+
+func (s *Slots) name(i int) string { return fmt.Sprintf("%s#%d", s.key, i+1) }
+
+// try looks at every slot once, from a random one on.
+func (s *Slots) try(ctx context.Context, options []Option) (*Slot, error) {
+	with := func(more ...Option) []Option { return append(options[:len(options):len(options)], more...) }
+	number, err := s.l.Acquire(ctx, s.key+"#slots", with(Wait(0), Shared(), Label(s.label))...)
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{leases: []*Lease{number}}
+	if err := s.agree(ctx); err != nil {
+		return nil, g.giveUp(ctx, err)
+	}
+	inner := context.WithValue(ctx, leaseKey{}, number)
+	first := rand.IntN(s.n)
+	for i := range s.n {
+		at := (first + i) % s.n
+		lease, err := s.l.Acquire(inner, s.name(at), with(Wait(0))...)
+		if err == nil {
+			g.leases = append(g.leases, lease)
+			return &Slot{g.join(), at + 1}, nil
+		}
+		if !errors.Is(err, ErrHeld) {
+			return nil, g.giveUp(ctx, err)
+		}
+	}
+	return nil, g.giveUp(ctx, s.fails(fmt.Errorf("%w: all %d slots", ErrHeld, s.n)))
+}
+
+// agree looks whether somebody counts other slots. It is asked after the own
+// name is held: of two with different n, whoever held second sees the other,
+// because what one holds on a quorum the other finds in any quorum that answers.
+func (s *Slots) agree(ctx context.Context) error {
+	status, err := s.l.Inspect(ctx, s.key+"#slots")
+	if err != nil {
+		return err
+	}
+	for _, store := range status.Stores {
+		for _, h := range store.State.Holders {
+			if i := strings.LastIndex(h.Label, "slots="); i < 0 || h.Label[i:] != s.label {
+				return s.fails(fmt.Errorf("%w: %s holds it with another number of slots than %d", ErrMismatch, h.Label, s.n))
+			}
+		}
+	}
+	next := 0
+	if !s.l.set.answered(status.Stores, &next) {
+		return s.fails(ErrNoQuorum)
+	}
+	return nil
+}
+
+// answered reports whether a quorum of the set answered, by its leaves in order.
+func (c *CombinedStore) answered(leaves []StoreStatus, next *int) bool {
+	var who core.Set
+	for i, m := range c.members {
+		did := false
+		if inner, ok := As[*CombinedStore](m); ok {
+			did = inner.answered(leaves, next)
+		} else {
+			did = leaves[*next].Err == nil
+			*next++
+		}
+		if did {
+			who = who.With(i)
+		}
+	}
+	return c.rule.Met(who)
+}
+
+// Number returns which slot it is, from 1 to n.
+func (s *Slot) Number() int { return s.number }
+
+// Token returns the fencing token of the slot's own name: it orders the holders
+// of this slot, and says nothing about those of others.
+func (s *Slot) Token() int64 { return s.leases[len(s.leases)-1].Token() }
