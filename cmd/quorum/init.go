@@ -43,9 +43,17 @@ wait. On a set that is in use and has forgotten its locks, init can let two clie
 }
 
 func initialize(ctx context.Context, s *set, yes bool, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	locker, names, err := s.locker(ctx, stderr)
+	store, err := s.open(ctx, stderr)
 	if err != nil {
 		return err
+	}
+	locker, err := quorum.New(store, quorum.TTL(s.maxTTL), quorum.MaxTTL(s.maxTTL))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	var names []string
+	for _, m := range store.Members() {
+		names = append(names, m.Name())
 	}
 	defer func() { err = errors.Join(err, locker.Close(context.WithoutCancel(ctx))) }()
 	if !yes {

@@ -33,7 +33,7 @@ type runFlags struct {
 }
 
 func newRun() *cobra.Command {
-	r := &runFlags{}
+	r := &runFlags{set: set{next: &newSet{}}}
 	cmd := &cobra.Command{
 		Use:   "run [flags] KEY -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while holding a lock",
@@ -107,7 +107,7 @@ func (r *runFlags) check(cmd *cobra.Command) error {
 
 // options are those of the Locker and those of the one call.
 func (r *runFlags) options(bounded bool, n *notices) (locker, call []quorum.Option) {
-	locker = []quorum.Option{quorum.TTL(r.ttl), quorum.MaxTTL(r.maxTTL), quorum.Observe(n.observe)}
+	locker = []quorum.Option{quorum.TTL(r.ttl), quorum.Observe(n.observe)}
 	if r.label != "" {
 		locker = append(locker, quorum.Label(r.label))
 	}
@@ -129,16 +129,13 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 		return &startError{err}
 	}
 	signals := catchSignals()
-	store, err := r.open(ctx, stderr)
+	n := newNotices(stderr, "")
+	options, call := r.options(bounded, n)
+	locker, err := r.lock(ctx, stderr, options...)
 	if err != nil {
 		return err
 	}
-	n := newNotices(stderr, r.local)
-	options, call := r.options(bounded, n)
-	locker, err := quorum.New(store, options...)
-	if err != nil {
-		return errors.Join(err, store.Close())
-	}
+	n.local = r.local
 	defer func() {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 		defer cancel()

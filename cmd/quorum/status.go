@@ -16,7 +16,7 @@ import (
 )
 
 func newStatus() *cobra.Command {
-	var s set
+	s := set{next: &newSet{}}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [flags] KEY",
@@ -41,7 +41,7 @@ Exit codes: 0 free, 75 held, 69 unknown because too few stores answered, 78 unkn
 }
 
 func showStatus(ctx context.Context, s *set, key string, asJSON bool, stdout, stderr io.Writer) (err error) {
-	locker, _, err := s.locker(ctx, stderr)
+	locker, err := s.lock(ctx, stderr)
 	if err != nil {
 		return err
 	}
@@ -70,23 +70,6 @@ func showStatus(ctx context.Context, s *set, key string, asJSON bool, stdout, st
 		}
 	}
 	return &exitError{codeOutage, nil}
-}
-
-// locker opens the stores for a command that holds nothing. Its TTL only has
-// to fit under the set's longest. It returns the stores' names too.
-func (s *set) locker(ctx context.Context, stderr io.Writer) (_ *quorum.Locker, names []string, _ error) {
-	store, err := s.open(ctx, stderr)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, m := range store.Members() {
-		names = append(names, m.Name())
-	}
-	locker, err := quorum.New(store, quorum.TTL(s.maxTTL), quorum.MaxTTL(s.maxTTL))
-	if err != nil {
-		return nil, nil, errors.Join(err, store.Close())
-	}
-	return locker, names, nil
 }
 
 // statusJSON is what --json prints. Fields may be added, and none is taken

@@ -32,7 +32,8 @@ type set struct {
 	stores []string
 	file   string
 	maxTTL time.Duration
-	local  string // the directory that is used because no store is named
+	local  string  // the directory that is used because no store is named
+	next   *newSet // where the command may be given the set that this one changes to
 }
 
 func (s *set) flags(cmd *cobra.Command) {
@@ -42,6 +43,9 @@ func (s *set) flags(cmd *cobra.Command) {
 			storesVariable+", else a directory of your own on this machine)")
 	f.StringVar(&s.file, "stores-file", "", "a file of DSNs, one a line, # begins a comment")
 	f.DurationVar(&s.maxTTL, "max-ttl", time.Minute, "the longest --ttl of any client; all clients must agree on it")
+	if s.next != nil {
+		s.next.flags(cmd)
+	}
 }
 
 // open opens the stores. Who calls it closes what it returns, or the Locker
