@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/quorumlock/quorum"
@@ -60,6 +61,7 @@ func (c *call) Update(ctx context.Context, key string, f decide) error {
 		if c.trial.read != nil {
 			c.trial.read()
 		}
+		began := time.Now()
 		done, err := c.commit(ctx, p)
 		switch {
 		case err != nil:
@@ -68,12 +70,28 @@ func (c *call) Update(ctx context.Context, key string, f decide) error {
 			c.keep(key, p)
 			return nil
 		}
-		snap, err = c.read(ctx, key)
-		if err != nil {
-			return c.failed(key, err, races)
+		if snap, err = c.again(ctx, key, races, time.Since(began)); err != nil {
+			return c.failed(key, err, races+1)
 		}
 	}
 }
+
+// again reads anew after a conflict. Of many that race for a name one wins at a
+// time, so each pauses at random, the longer the more races it lost, and n of
+// them need far less than n·n transactions.
+func (c *call) again(ctx context.Context, key string, races int, took time.Duration) (*snapshot, error) {
+	timer := time.NewTimer(rand.N(min(time.Duration(races+1)*took, pauseMost) + 1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return c.read(ctx, key)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// pauseMost bounds a pause, in case a transaction took long.
+const pauseMost = 100 * time.Millisecond
 
 // failed is the end of a call that wrote nothing: whatever it lost, it lost
 // before a transaction could have had an effect.

@@ -25,7 +25,7 @@ const minTTL = time.Second
 // for sessions to end far more than they work.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "12"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -77,19 +77,30 @@ func owner() quorum.Owner {
 	return o
 }
 
-const maxTTL = 2 * time.Second
+// maxTTL is long enough for a busy machine, and short enough to be waited for:
+// a vote and a quarantine of it are over after 6 s.
+const maxTTL = 3 * time.Second
 
 // ask is a request of the set that all these tests are.
 func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
-		Key: key, Owner: o, TTL: minTTL, MaxTTL: maxTTL, Limit: 10 * time.Second, Set: 0xfeed, Label: "tester",
+		Key: key, Owner: o, TTL: maxTTL, MaxTTL: maxTTL, Limit: 10 * time.Second, Set: 0xfeed, Label: "tester",
 	}
 }
 
-// fresh is a store of a server that was declared new.
-func fresh(t testing.TB, options ...testserver.ConsulOption) (*consulstore.Store, *testserver.ConsulNode) {
+// ending is ask for a vote that ends soon.
+func ending(key string, o quorum.Owner) quorum.Request {
+	r := ask(key, o)
+	r.TTL = minTTL
+	return r
+}
+
+// fresh is a store of a server that was declared new. The test runs beside
+// others: they wait more than they work.
+func fresh(t *testing.T) (*consulstore.Store, *testserver.ConsulNode) {
 	t.Helper()
-	node := testserver.Consul(t, options...)
+	t.Parallel()
+	node := testserver.Consul(t)
 	s := store(t, client(t, node.Addr))
 	declareNew(t, s)
 	return s, node

@@ -183,6 +183,15 @@ func (c *call) planVote(ctx context.Context, p *plan, folder string, v *model.Vo
 		Owner: hexID(v.Owner.ID), Attempt: v.Owner.Attempt, Shared: v.Mode == shared, Token: v.Token,
 		Since: int64(v.Since), Label: v.Label,
 	}
+	need := c.r.TTL
+	if before != nil { // a vote is never shortened
+		need = max(need, time.Duration(before.TTL)*time.Microsecond)
+	}
+	if before != nil && before.Attempt == v.Owner.Attempt {
+		if err := c.renewKnown(ctx, before.session, need); err != nil {
+			return nil, err
+		}
+	}
 	var ops api.TxnOps
 	of := c.renewed
 	switch renewed := of != nil && before != nil && before.session == of.id; {
@@ -193,10 +202,6 @@ func (c *call) planVote(ctx context.Context, p *plan, folder string, v *model.Vo
 		}
 		ops = append(ops, c.checkSession(folder, before.session))
 	default:
-		need := c.r.TTL
-		if before != nil { // a vote is never shortened
-			need = max(need, time.Duration(before.TTL)*time.Microsecond)
-		}
 		if c.of == nil || c.of.ttl < need {
 			c.spare(c.of)
 			var err error
@@ -215,6 +220,22 @@ func (c *call) planVote(ctx context.Context, p *plan, folder string, v *model.Vo
 	p.own = of
 	p.after.votes = append(p.after.votes, keptVote{value, of.id})
 	return append(ops, lock), nil
+}
+
+// renewKnown renews the session of a vote that this client has, where the same
+// attempt asks for it again: copies of one request then write once.
+func (c *call) renewKnown(ctx context.Context, session string, ttl time.Duration) error {
+	h, known := c.held(c.r.Key, c.r.Owner)
+	if c.renewed != nil || !known || h.of.id != session || h.of.ttl < ttl || !c.fresh(h.of) {
+		return nil
+	}
+	c.touched = true
+	of := *h.of
+	ok, err := c.renew(ctx, &of)
+	if ok {
+		c.renewed = &of
+	}
+	return err
 }
 
 func (c *call) checkSession(folder, session string) *api.TxnOp {

@@ -60,7 +60,6 @@ func TestNoTokenTwiceWhileCountersAreDropped(t *testing.T) {
 				if n%4 == 0 {
 					r.Key = fmt.Sprintf("fresh %d %d", i/2, n)
 				}
-				r.TTL, r.MaxTTL = maxTTL, maxTTL
 				g, err := clients[i%2].Acquire(t.Context(), r)
 				if err != nil {
 					if !errors.Is(err, quorum.ErrHeld) {
@@ -175,7 +174,6 @@ func TestR58CounterInUseIsNotDropped(t *testing.T) {
 	j := &jump{}
 	j.of(s)
 	held, idle := ask("held", owner()), ask("idle", owner())
-	held.TTL = maxTTL
 	mustAcquire(t, s, held)
 	token := mustAcquire(t, s, idle).Token
 	mustRelease(t, s, idle)

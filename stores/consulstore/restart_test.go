@@ -18,7 +18,6 @@ import (
 func TestR29RestartForgetsNothing(t *testing.T) {
 	s, node := fresh(t)
 	a := ask("k", owner())
-	a.TTL = maxTTL
 	token := mustAcquire(t, s, a).Token
 	node.Restart() // after a kill -9
 	await(t, "the server to answer again", func() bool {
@@ -130,7 +129,6 @@ func TestRestoredBackupIsQuarantined(t *testing.T) {
 func TestServerThatHangs(t *testing.T) {
 	s, node := fresh(t)
 	a := ask("k", owner())
-	a.TTL = maxTTL
 	mustAcquire(t, s, a)
 	node.Stall()
 	short := a
@@ -211,7 +209,7 @@ func TestHolderProcess(t *testing.T) {
 		return // it is no test of its own
 	}
 	s := store(t, client(t, addr))
-	mustAcquire(t, s, ask("k", owner()))
+	mustAcquire(t, s, ending("k", owner()))
 	_, _ = os.Stdout.WriteString("held\n")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

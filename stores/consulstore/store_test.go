@@ -239,7 +239,7 @@ func TestDeletingByHandFreesTheNameAndKeepsItsToken(t *testing.T) {
 func TestVoteMovesToALongerSession(t *testing.T) {
 	s, node := fresh(t)
 	other := store(t, client(t, node.Addr))
-	a := ask("k", owner())
+	a := ending("k", owner())
 	token := mustAcquire(t, s, a).Token
 	before := sessionsOf(t, client(t, node.Addr), "k")
 	a.TTL, a.Floor = maxTTL, token

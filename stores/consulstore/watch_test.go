@@ -48,11 +48,10 @@ func TestR12WatchTellsOfEveryEnd(t *testing.T) {
 	mustRelease(t, s, a)
 	wantWake(t, wakes, quorum.WakeChanged)
 
-	mustAcquire(t, s, ask("k", owner()))
+	mustAcquire(t, s, ending("k", owner()))
 	wantWake(t, wakes, quorum.WakeChanged) // it ends by itself
 
 	long := ask("k", owner())
-	long.TTL = maxTTL
 	mustAcquire(t, s, long)
 	if _, err := c.KV().DeleteTree("quorum/"+consulstore.NameFolder("k")+"vote/", nil); err != nil {
 		t.Fatal(err)
