@@ -56,6 +56,8 @@ var layers = []layer{
 		instead: "it draws what a simulated run left, and runs nothing"},
 	{dir: "internal/modelstore", own: []string{".", "clock", "internal/core", "internal/model"}, tests: []string{"storetest"},
 		instead: "it turns the model into a store, for stores that live in this process"},
+	{dir: "internal/acceptance", own: []string{".", "storetest"}, instead: "it knows stores by their contract, and is given them"},
+	{dir: "internal/mixed", own: []string{"*"}},
 	{dir: "internal/testserver", instead: "it starts servers and knows nothing of locks"},
 	{dir: "storetest", own: []string{".", "clock", "internal/model", "internal/modelstore"}, tests: []string{"internal/core", "stores/memstore"},
 		instead: "the suite checks any store against the model, and must not know one"},
@@ -64,7 +66,7 @@ var layers = []layer{
 	{dir: "stores/etcdstore", own: []string{".", "internal/core", "internal/model"}, tests: []string{"storetest", "internal/testserver"},
 		instead: "it decides by the model and writes to etcd"},
 	{dir: "stores/*", own: []string{".", "clock", "internal/model", "internal/modelstore"},
-		tests: []string{"internal/core", "storetest", "internal/testserver", "fence"}, instead: storeInstead},
+		tests: []string{"internal/core", "internal/acceptance", "storetest", "internal/testserver", "fence"}, instead: storeInstead},
 	{dir: "fence/fencetest", own: []string{"fence"}, instead: "it checks a guard and needs nothing else"},
 	{dir: "fence", tests: []string{".", "stores/memstore", "fence/fencetest"}, instead: "a guard needs a token and nothing else"},
 	{dir: "mw", own: []string{"."}, tests: []string{"clock", "stores/memstore", "storetest"}, instead: "it is given a Locker"},
@@ -269,7 +271,7 @@ func TestRulesPure(t *testing.T) {
 
 // sleepers are the files that may poll with time.Sleep, because what they wait
 // for is a process of its own that tells nobody when it is done.
-var sleepers = regexp.MustCompile(`^((cmd/quorum|stores/(redis|etcd|pg|consul)store|internal/testserver)/.*_test\.go|storetest/call\.go)$`)
+var sleepers = regexp.MustCompile(`^((cmd/quorum|stores/(redis|etcd|pg|consul)store|internal/testserver)/.*_test\.go|storetest/call\.go|internal/acceptance/set\.go|internal/mixed/.*_test\.go)$`)
 
 func TestRulesNoSleep(t *testing.T) {
 	for _, s := range sources(t) {

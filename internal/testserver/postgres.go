@@ -106,7 +106,11 @@ func Postgres(t testing.TB, options ...PostgresOption) *PostgresNode {
 
 // URL is the server's address for a client, with a user who may do everything.
 func (n *PostgresNode) URL() string {
-	return "postgres://postgres@" + n.Addr + "/postgres?sslmode=disable"
+	mode := "disable"
+	if n.options.tls {
+		mode = "require"
+	}
+	return "postgres://postgres@" + n.Addr + "/postgres?sslmode=" + mode
 }
 
 // Stop kills all processes of the server as kill -9 does.

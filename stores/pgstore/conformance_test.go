@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 		p := pool(t, shared(t).URL())
 		conform(t, func(schema string) (*pgstore.Store, error) { return pgstore.New("a", p, pgstore.Schema(schema)) })
 	})
-	t.Run("database/sql over TLS", func(t *testing.T) {
+	t.Run("a sql.DB over TLS", func(t *testing.T) {
 		node := testserver.Postgres(t, testserver.PostgresTLS())
 		db, err := sql.Open("pgx", node.URL())
 		if err != nil {

@@ -1,0 +1,202 @@
+//go:build unix
+
+package acceptance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorum"
+)
+
+// Soak has processes of their own take one lock, again and again, while an
+// observer who knows nothing of locks counts who is inside.
+type Soak struct {
+	Processes, Rounds int
+	Options           []quorum.Option // what all processes agree on
+	DSNs              []string
+	// Open opens the set in each process.
+	Open func(ctx context.Context, dsns []string) (*quorum.CombinedStore, error)
+	// Trouble is made meanwhile; entered says how far the work is.
+	Trouble func(entered func() int)
+}
+
+// Worker reports whether this process is one of a soak, and must start no
+// servers of its own.
+func Worker() bool { return os.Getenv(soakDSNs) != "" }
+
+const (
+	soakDSNs  = "QUORUM_SOAK_DSNS"
+	soakGuard = "QUORUM_SOAK_GUARD"
+)
+
+// Run runs the soak. It must be all that its test does but for starting servers
+// and must come first there, see [Worker]: each process is this test again, which
+// then works and judges nothing.
+func (s Soak) Run(t *testing.T) {
+	if Worker() {
+		s.work(t)
+		return
+	}
+	set, err := s.Open(t.Context(), s.DSNs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := quorum.New(set, s.Options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close(context.WithoutCancel(t.Context())) }()
+	Poll(t, time.Minute, "the set to be declared new", func() bool { // the limits of its calls are short
+		err = l.Init(t.Context())
+		return err == nil
+	})
+	g := newGuard(t)
+	var wait sync.WaitGroup
+	for i := range s.Processes {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), soakDSNs+"="+strings.Join(s.DSNs, " "), soakGuard+"="+g.path)
+		wait.Go(func() {
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %d: %v\n%s", i, err, text)
+			}
+		})
+	}
+	if s.Trouble != nil {
+		s.Trouble(g.entries)
+	}
+	wait.Wait()
+	if n := g.entries(); n != s.Processes*s.Rounds && !t.Failed() {
+		t.Errorf("%d entries, want %d", n, s.Processes*s.Rounds)
+	}
+	for _, complaint := range g.complaints() {
+		t.Error(complaint)
+	}
+}
+
+// work is one process.
+func (s Soak) work(t *testing.T) {
+	store, err := s.Open(t.Context(), strings.Fields(os.Getenv(soakDSNs)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := quorum.New(store, s.Options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := net.Dial("unix", os.Getenv(soakGuard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = guard.Close() }()
+	replies := bufio.NewReader(guard)
+	tell := func(format string, args ...any) {
+		if _, err := fmt.Fprintf(guard, format+"\n", args...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := replies.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range s.Rounds {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		lease, err := l.Acquire(ctx, "job")
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell("enter %d", lease.Token())
+		tell("leave")
+		// A minority that fails is retried by the locker; so is the rest.
+		_ = lease.Release(t.Context())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := l.Close(ctx); err != nil {
+		t.Log(err) // a member that is down keeps its votes until their TTL
+	}
+}
+
+// guard watches who is inside. It knows nothing of locks.
+type guard struct {
+	path string
+
+	mu     sync.Mutex
+	inside int
+	last   int64
+	n      int
+	wrong  []string
+}
+
+func newGuard(t *testing.T) *guard {
+	t.Helper()
+	g := &guard{path: filepath.Join(t.TempDir(), "guard")}
+	listen, err := net.Listen("unix", g.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listen.Close() })
+	go func() {
+		for {
+			conn, err := listen.Accept()
+			if err != nil {
+				return // closed with the test
+			}
+			go g.serve(conn)
+		}
+	}()
+	return g
+}
+
+func (g *guard) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		g.hear(lines.Text())
+		if _, err := fmt.Fprintln(conn, "ok"); err != nil {
+			return
+		}
+	}
+}
+
+func (g *guard) hear(line string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if line == "leave" {
+		g.inside--
+		return
+	}
+	token, err := strconv.ParseInt(strings.TrimPrefix(line, "enter "), 10, 64)
+	switch {
+	case err != nil:
+		g.wrong = append(g.wrong, "unreadable: "+line)
+	case token <= g.last:
+		g.wrong = append(g.wrong, fmt.Sprintf("entry %d with token %d after %d", g.n, token, g.last))
+	}
+	if g.inside++; g.inside > 1 {
+		g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %d inside", g.n, g.inside))
+	}
+	g.last = token
+	g.n++
+}
+
+func (g *guard) entries() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.n
+}
+
+func (g *guard) complaints() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.wrong
+}
