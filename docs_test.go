@@ -110,7 +110,7 @@ func (b *block) mark(comment string) error {
 
 // imports are the packages that a fragment may use without importing them.
 var imports = map[string]string{
-	"quorum": ours, "clock": ours + "/clock", "storetest": ours + "/storetest", "fence": ours + "/fence", "mw": ours + "/mw",
+	"quorum": ours, "clock": ours + "/clock", "storetest": ours + "/storetest", "fence": ours + "/fence", "mw": ours + "/mw", "config": ours + "/config",
 	"nullstore": ours + "/stores/nullstore", "memstore": ours + "/stores/memstore", "filestore": ours + "/stores/filestore", "redisstore": ours + "/stores/redisstore",
 	"pgstore": ours + "/stores/pgstore", "pgxpool": "github.com/jackc/pgx/v5/pgxpool",
 	"etcdstore": ours + "/stores/etcdstore", "clientv3": "go.etcd.io/etcd/client/v3",
@@ -247,7 +247,7 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 	if len(jobs) == 0 {
 		t.Fatal("no Go block found")
 	}
-	module := consumer(t, "1.26.0", []string{".", "stores/redisstore", "stores/pgstore", "stores/etcdstore"}, files)
+	module := consumer(t, "1.26.0", []string{".", "config", "stores/redisstore", "stores/pgstore", "stores/etcdstore"}, files)
 	runGo(t, module, "vet", "./...") // a failure names the page and the line by the folder
 	for _, j := range jobs {
 		if j.vetOnly != "" {

@@ -41,6 +41,11 @@ type Opener struct {
 // What Open made is closed when Open fails, by [CombinedStore.Close], and so
 // by [Locker.Close]. No error shows a password.
 func Open(ctx context.Context, dsns []string, openers ...Opener) (*CombinedStore, error) {
+	return OpenWith(ctx, Consensus(), dsns, openers...)
+}
+
+// OpenWith is [Open] under another strategy.
+func OpenWith(ctx context.Context, s Strategy, dsns []string, openers ...Opener) (*CombinedStore, error) {
 	known, err := schemes(openers)
 	if err != nil {
 		return nil, err
@@ -58,7 +63,7 @@ func Open(ctx context.Context, dsns []string, openers ...Opener) (*CombinedStore
 			made = append(made, c)
 		}
 	}
-	set, err := Combine(Consensus(), members...)
+	set, err := Combine(s, members...)
 	if err != nil {
 		return nil, errors.Join(err, made.close())
 	}
