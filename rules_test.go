@@ -65,6 +65,7 @@ var layers = []layer{
 	{dir: "stores/redisstore/minitest", tests: []string{".", "stores/redisstore", "stores/redisstore/internal/trial", "storetest"}, instead: trialInstead},
 	{dir: "stores/etcdstore", own: []string{".", "internal/core", "internal/model"}, tests: []string{"storetest", "internal/testserver"},
 		instead: "it decides by the model and writes to etcd"},
+	{dir: "stores/nullstore", own: []string{"."}, tests: []string{"stores/memstore"}, instead: storeInstead},
 	{dir: "stores/*", own: []string{".", "clock", "internal/model", "internal/modelstore"},
 		tests: []string{"internal/core", "internal/acceptance", "storetest", "internal/testserver", "fence"}, instead: storeInstead},
 	{dir: "fence/fencetest", own: []string{"fence"}, instead: "it checks a guard and needs nothing else"},
