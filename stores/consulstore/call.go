@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"time"
 
@@ -18,10 +19,11 @@ type call struct {
 	verb verb
 	r    *quorum.Request
 
-	of      *session // for this owner's vote, not used yet
-	renewed *session // of this owner's vote, renewed by this call
-	mark    *session // for a quarantine, not used yet
-	touched bool     // a renewal may have had its effect
+	of      *session      // for this owner's vote, not used yet
+	renewed *session      // of this owner's vote, renewed by this call
+	mark    *session      // for a quarantine, not used yet
+	touched bool          // a renewal may have had its effect
+	line    chan struct{} // where this call has its turn, after a race that it lost
 }
 
 type decide = func(rec *model.Record, name *model.Name, now model.Time)
@@ -44,7 +46,13 @@ func (c *call) View(ctx context.Context, key string, f decide) error {
 
 // Update implements modelstore.Backend.
 func (c *call) Update(ctx context.Context, key string, f decide) error {
-	defer func() { c.spare(c.of); c.spare(c.mark) }()
+	defer func() {
+		c.spare(c.of)
+		c.spare(c.mark)
+		if c.line != nil {
+			<-c.line
+		}
+	}()
 	snap, err := c.begin(ctx, key)
 	for races := 0; ; races++ {
 		if err != nil {
@@ -77,9 +85,19 @@ func (c *call) Update(ctx context.Context, key string, f decide) error {
 }
 
 // again reads anew after a conflict. Of many that race for a name one wins at a
-// time, so each pauses at random, the longer the more races it lost, and n of
-// them need far less than n·n transactions.
+// time, so those of this client that lost go on one after another, and pause at
+// random if others win even so: n of them need far less than n·n transactions.
 func (c *call) again(ctx context.Context, key string, races int, took time.Duration) (*snapshot, error) {
+	if c.line == nil {
+		line := c.lines[crc32.ChecksumIEEE([]byte(key))%lineCount]
+		select {
+		case line <- struct{}{}:
+			c.line = line
+			return c.read(ctx, key)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	timer := time.NewTimer(rand.N(min(time.Duration(races+1)*took, pauseMost) + 1))
 	defer timer.Stop()
 	select {

@@ -35,7 +35,10 @@ type Store struct {
 	holds    holds
 	spares   spares
 	cleaner  cleaner
+	lines    [lineCount]chan struct{} // each holds one: calls that lost a race for a name
 }
+
+const lineCount = 64
 
 // Each of them is found by quorum.As.
 var (
@@ -73,6 +76,9 @@ func New(name string, client *api.Client, options ...Option) (*Store, error) {
 		Shares:  true,
 		Watches: true,
 		Forgets: true, // a disk that was emptied, a backup that was restored
+	}
+	for i := range s.lines {
+		s.lines[i] = make(chan struct{}, 1)
 	}
 	for _, option := range options {
 		if err := option(s); err != nil {
