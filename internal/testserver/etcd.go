@@ -52,7 +52,7 @@ func EtcdTLS(ca, cert, key string) EtcdOption {
 func Etcd(t testing.TB, options ...EtcdOption) *EtcdNode {
 	t.Helper()
 	// Its only member wins every election, so that it may hold one soon.
-	return etcd(t, 1, append([]EtcdOption{EtcdFlags("--heartbeat-interval=10", "--election-timeout=100")}, options...))[0]
+	return etcd(t, 1, append([]EtcdOption{EtcdFlags("--heartbeat-interval=40", "--election-timeout=400")}, options...))[0]
 }
 
 // EtcdCluster starts one cluster of several members.

@@ -49,7 +49,7 @@ func conform(t *testing.T, clients func() *clientv3.Client) {
 // wait for leases to end.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "24"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

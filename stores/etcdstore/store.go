@@ -162,7 +162,7 @@ func (s *Store) run(ctx context.Context, req core.Request) (*move, error) {
 	}
 	s.left(ctx, m)
 	s.advise(ctx)
-	if m.record != nil && m.record.Step > m.seen.record.Step {
+	if m.record != nil && m.seen.recordMod != 0 && m.record.Step > m.seen.record.Step {
 		s.sweep(m.record.Step)
 	}
 	return m, nil
