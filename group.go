@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Group is several leases that are held, and given back, together.
@@ -81,6 +82,15 @@ func (g *Group) Err() error {
 		}
 	}
 	return nil
+}
+
+// Remaining returns that of the lease which ends first.
+func (g *Group) Remaining() time.Duration {
+	left := g.leases[0].Remaining()
+	for _, lease := range g.leases[1:] {
+		left = min(left, lease.Remaining())
+	}
+	return left
 }
 
 // Release gives all locks back, as [Lease.Release] does each, and joins the

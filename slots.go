@@ -31,6 +31,9 @@ type Slot struct {
 // mostSlots keeps a round over all slots short.
 const mostSlots = 1000
 
+// numberSuffix makes the name that holds n.
+const numberSuffix = "#slots"
+
 // slotPause bounds how long a waiter stands at one slot before it looks at the
 // others again.
 const slotPause = time.Second
@@ -41,7 +44,7 @@ const slotPause = time.Second
 // returns [ErrUnsupported]. It does no I/O.
 func (l *Locker) Slots(key string, n int) (*Slots, error) {
 	s := &Slots{l: l, key: key, n: n, label: fmt.Sprintf("slots=%d", n)}
-	err := checkKey(key, l.set.Limits().MaxKey-len("#slots"))
+	err := checkKey(key, l.set.Limits().MaxKey-len(numberSuffix))
 	if err == nil && (n < 1 || n > mostSlots) {
 		err = fmt.Errorf("%w: %d slots: 1 to %d", ErrInvalidOption, n, mostSlots)
 	}
@@ -115,7 +118,7 @@ func (s *Slots) name(i int) string { return fmt.Sprintf("%s#%d", s.key, i+1) }
 // try looks at every slot once, from a random one on.
 func (s *Slots) try(ctx context.Context, options []Option) (*Slot, error) {
 	with := func(more ...Option) []Option { return append(options[:len(options):len(options)], more...) }
-	number, err := s.l.Acquire(ctx, s.key+"#slots", with(Wait(0), Shared(), Label(s.label))...)
+	number, err := s.l.Acquire(ctx, s.key+numberSuffix, with(Wait(0), Shared(), Label(s.label))...)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +146,7 @@ func (s *Slots) try(ctx context.Context, options []Option) (*Slot, error) {
 // name is held: of two with different n, whoever held second sees the other,
 // because what one holds on a quorum the other finds in any quorum that answers.
 func (s *Slots) agree(ctx context.Context) error {
-	status, err := s.l.Inspect(ctx, s.key+"#slots")
+	status, err := s.l.Inspect(ctx, s.key+numberSuffix)
 	if err != nil {
 		return err
 	}
@@ -178,6 +181,9 @@ func (c *CombinedStore) answered(leaves []StoreStatus, next *int) bool {
 	}
 	return c.rule.Met(who)
 }
+
+// Key returns the semaphore's key.
+func (s *Slot) Key() string { return strings.TrimSuffix(s.leases[0].Key(), numberSuffix) }
 
 // Number returns which slot it is, from 1 to n.
 func (s *Slot) Number() int { return s.number }

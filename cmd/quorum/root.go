@@ -60,6 +60,6 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newStatus(), newInit(), newChange(), newDemo(), newSim())
+	root.AddCommand(newRun(), newStatus(), newForce(), newInit(), newChange(), newDemo(), newSim())
 	return root
 }

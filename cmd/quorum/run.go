@@ -30,6 +30,8 @@ type runFlags struct {
 	label        string
 	conflict     int
 	failOnOutage bool
+	shared       bool
+	slots        int
 }
 
 func newRun() *cobra.Command {
@@ -71,6 +73,8 @@ QUORUM_VALID_UNTIL, and none of the other QUORUM_ variables.
 	f.DurationVar(&r.grace, "grace", 0, "time from SIGTERM to SIGKILL when the lock is lost (default: half of --margin)")
 	f.StringVar(&r.label, "label", "", "who holds the lock, for people who ask; everybody can read it")
 	f.IntVarP(&r.conflict, "conflict-exit-code", "E", codeContention, "exit code when somebody else has the lock, 0 to 255")
+	f.BoolVar(&r.shared, "shared", false, "hold the lock together with others that say --shared, and with nobody else")
+	f.IntVar(&r.slots, "slots", 0, "how many may run at once; all clients of KEY must say the same (default: one)")
 	f.BoolVar(&r.failOnOutage, "fail-on-outage", false, "fail when too few stores answer, instead of waiting for them")
 	return cmd
 }
@@ -88,6 +92,10 @@ func (r *runFlags) check(cmd *cobra.Command) error {
 	switch {
 	case r.try && given("wait"):
 		return usagef("--try and --wait exclude each other")
+	case r.shared && given("slots"):
+		return usagef("--shared and --slots exclude each other")
+	case given("slots") && (r.slots < 1 || r.slots > 1000):
+		return usagef("--slots %d: 1 to 1000", r.slots)
 	case r.conflict < 0 || r.conflict > 255:
 		return usagef("--conflict-exit-code %d: an exit code lies between 0 and 255", r.conflict)
 	case r.wait < 0:
@@ -113,6 +121,9 @@ func (r *runFlags) options(bounded bool, n *notices) (locker, call []quorum.Opti
 	}
 	if r.failOnOutage {
 		locker = append(locker, quorum.FailOnOutage())
+	}
+	if r.shared {
+		call = append(call, quorum.Shared())
 	}
 	if bounded {
 		call = append(call, quorum.Wait(r.wait))
@@ -143,7 +154,9 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 			say(stderr, "%v", closing)
 		}
 	}()
-	lease, err := acquire(ctx, locker, n, signals, key, call)
+	lease, err := acquire(ctx, locker, n, signals, func(ctx context.Context) (lock, error) {
+		return r.take(ctx, locker, key, call)
+	})
 	if err != nil {
 		if errors.Is(err, quorum.ErrHeld) {
 			return &exitError{r.conflict, err}
@@ -153,22 +166,42 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 	return r.hold(ctx, lease, path, argv, signals, stderr)
 }
 
+// take takes the lock, or one of its slots.
+func (r *runFlags) take(ctx context.Context, locker *quorum.Locker, key string, call []quorum.Option) (lock, error) {
+	if r.slots == 0 {
+		return orNone(locker.Acquire(ctx, key, call...))
+	}
+	slots, err := locker.Slots(key, r.slots)
+	if err != nil {
+		return nil, err
+	}
+	return orNone(slots.Acquire(ctx, call...))
+}
+
+// orNone keeps a nil pointer from becoming a lock that is not nil.
+func orNone[L lock](l L, err error) (lock, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
 // acquire waits for the lock until it has it, the wait is over, or a signal
 // ends it. A signal that came before the command is started keeps it from
 // being started: what was granted meanwhile the Locker releases as it closes.
 func acquire(ctx context.Context, locker *quorum.Locker, n *notices, signals <-chan os.Signal,
-	key string, options []quorum.Option) (*quorum.Lease, error) {
+	take func(context.Context) (lock, error)) (lock, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer n.done.Wait()
 	defer cancel()
 	n.tell(ctx, locker)
 	type result struct {
-		lease *quorum.Lease
+		lease lock
 		err   error
 	}
 	results := make(chan result, 1)
 	go func() {
-		lease, err := locker.Acquire(ctx, key, options...)
+		lease, err := take(ctx)
 		results <- result{lease, err}
 	}()
 	var interrupted os.Signal
@@ -192,7 +225,7 @@ func acquire(ctx context.Context, locker *quorum.Locker, n *notices, signals <-c
 }
 
 // hold runs the command inside the validity of the lease.
-func (r *runFlags) hold(ctx context.Context, lease *quorum.Lease, path string, argv []string,
+func (r *runFlags) hold(ctx context.Context, lease lock, path string, argv []string,
 	signals chan os.Signal, stderr io.Writer) error {
 	if left := lease.Remaining(); left <= r.margin {
 		return &exitError{codeLost, fmt.Errorf("taking %q left only %v of validity, less than --margin %v; "+

@@ -36,6 +36,14 @@ type holding interface {
 	Remaining() time.Duration
 }
 
+// lock is what running a command needs of a lease or a slot.
+type lock interface {
+	holding
+	Key() string
+	Token() int64
+	Release(ctx context.Context) error
+}
+
 // job is what supervising needs of a running command and its descendants.
 type job interface {
 	Ended() <-chan syscall.WaitStatus // the command itself ended
