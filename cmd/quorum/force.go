@@ -42,7 +42,7 @@ stuck. A resource that compares tokens refuses it from the next holder's first w
 }
 
 func force(ctx context.Context, s *set, key, label string, stdout, stderr io.Writer) (err error) {
-	locker, _, err := s.locker(ctx, stderr)
+	locker, err := s.lock(ctx, stderr)
 	if err != nil {
 		return err
 	}
