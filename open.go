@@ -36,7 +36,8 @@ type Opener struct {
 // A member's name is what "?name=" says, else its DSN's scheme, host and path
 // with whatever else the opener says its record lies under: neither password
 // nor user nor settings of the client are part of it, so that clients that
-// differ in these agree on the set.
+// differ in these agree on the set. "?domain=" says what fails together with the
+// store, see [InDomain].
 //
 // What Open made is closed when Open fails, by [CombinedStore.Close], and so
 // by [Locker.Close]. No error shows a password.
@@ -124,6 +125,8 @@ func open(ctx context.Context, text string, known map[string]Opener) (Store, err
 	if query.Get("name") == "" {
 		query.Set("name", defaultName(o, u))
 	}
+	domain := query.Get("domain")
+	query.Del("domain") // of the set, and nothing that an opener knows
 	given := *u
 	given.RawQuery = query.Encode()
 	s, err := o.Open(ctx, &given)
@@ -132,6 +135,9 @@ func open(ctx context.Context, text string, known map[string]Opener) (Store, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", query.Get("name"), withoutSecrets(err, u))
+	}
+	if domain != "" {
+		s = InDomain(s, domain)
 	}
 	return s, nil
 }

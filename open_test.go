@@ -185,3 +185,25 @@ func TestOpenRefusesUselessOpeners(t *testing.T) {
 		}
 	}
 }
+
+func TestR44OpenLabelsStoresByTheirDSN(t *testing.T) {
+	var closed []string
+	var seen []*url.URL
+	set, err := quorum.Open(t.Context(), []string{"test://a?domain=h1", "test://b?domain=h2", "test://c"}, opener(&closed, &seen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := set.Members()[0].Limits().Domain + set.Members()[1].Limits().Domain + set.Members()[2].Limits().Domain; got != "h1h2" {
+		t.Errorf("the stores' domains together are %q, want h1h2", got)
+	}
+	if seen[0].Query().Has("domain") {
+		t.Errorf("the opener was given %v, and does not know domains", seen[0])
+	}
+	if err := set.Close(); err != nil || len(closed) != 3 {
+		t.Errorf("Close = %v, and closed %v, want all three", err, closed)
+	}
+	_, err = quorum.Open(t.Context(), []string{"test://a?domain=h", "test://b?domain=h", "test://c"}, opener(&closed, &seen))
+	if !errors.Is(err, quorum.ErrInvalidOption) || !strings.Contains(err.Error(), `domain "h"`) {
+		t.Errorf("two of three on one host: %v, want a refusal", err)
+	}
+}
