@@ -1,6 +1,9 @@
 package redisstore_test
 
 import (
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,5 +53,35 @@ func BenchmarkRefusal(b *testing.B) {
 		if _, err := s.Acquire(b.Context(), r); quorum.OutcomeOf(err) != quorum.OutcomeContended {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkMany is pairs of acquire and release by many goroutines, each on a
+// name of its own.
+func BenchmarkMany(b *testing.B) {
+	s := store(b, client(b, testserver.Redis(b).Addr))
+	r := ask("bench", owner())
+	r.TTL, r.MaxTTL = 15*time.Second, time.Minute
+	declareNewFor(b, s, r)
+	for _, n := range []int{1, 16, 128, 1024} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var all sync.WaitGroup
+			b.ResetTimer()
+			for i := range n {
+				all.Go(func() {
+					mine := r
+					mine.Key, mine.Owner = fmt.Sprint("bench ", i), owner()
+					for left.Add(-1) >= 0 {
+						mine.Owner.Attempt++
+						mustAcquire(b, s, mine)
+						mustRelease(b, s, mine)
+					}
+				})
+			}
+			all.Wait()
+		})
 	}
 }
