@@ -140,7 +140,7 @@ func (c *call) wait(own *Vote) core.Answer {
 	}
 	if own != nil { // of an earlier attempt: who stands in line holds nothing back
 		n.remove(r.Owner.ID)
-		c.ended = true
+		n.Last, c.ended = core.PreviousReleased, true
 	}
 	n.enqueue(Entry{Owner: r.Owner, Mode: r.Mode, Ticket: ticket, Until: c.now.Add(r.Keep), Claim: r.Claim})
 	c.turns()

@@ -37,7 +37,11 @@ func (s *Store) call(v verb, r *quorum.Request) *call {
 		cut()
 	}
 	if v != inspect {
-		b = pack(append(b, id[:]...), v, r)
+		channel := ""
+		if queued(r) {
+			channel = s.hub.channelOf(p.tag + ":wake:" + r.Key)
+		}
+		b = pack(append(b, id[:]...), v, r, channel)
 		cut()
 	}
 	c := &call{proves: s.replicas > 0 && (v == acquire || v == extend)}
@@ -60,8 +64,9 @@ func (s *Store) call(v verb, r *quorum.Request) *call {
 // counts are the numbers of keys, as they are sent.
 var counts = [...]any{"0", "1", "2", "3", "4"}
 
-// pack appends what a verb needs beside the keys and the owner's id.
-func pack(b []byte, v verb, r *quorum.Request) []byte {
+// pack appends what a verb needs beside the keys and the owner's id. channel is
+// where a waiter is told its turn.
+func pack(b []byte, v verb, r *quorum.Request, channel string) []byte {
 	number := func(n int64) { b = strconv.AppendInt(append(b, ' '), n, 10) }
 	number(int64(r.Owner.Attempt))
 	if v == release {
@@ -75,8 +80,17 @@ func pack(b []byte, v verb, r *quorum.Request) []byte {
 	number(micros(r.TTL))
 	number(r.Floor)
 	if v == acquire {
-		b = append(b, ' ', kinds[r.Kind], modes[r.Mode], waits[r.Wait], ' ')
-		b = append(b, r.Label...)
+		b = append(b, ' ', kinds[r.Kind], modes[r.Mode], waits[r.Wait])
+		if queued(r) {
+			number(r.Ticket)
+			number(micros(r.Keep))
+			number(micros(r.Claim))
+			b = append(append(b, ' '), channel...)
+		}
+		b = append(append(b, ' '), r.Label...)
 	}
 	return b
 }
+
+// queued reports whether a request stands in line.
+func queued(r *quorum.Request) bool { return r.Wait == quorum.WaitTake || r.Wait == quorum.WaitQueue }

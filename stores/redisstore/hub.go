@@ -17,9 +17,12 @@ import (
 // hub is the subscriptions of a store: one connection, and one goroutine that
 // receives from it. Both end a pulse after the last watch, or with close.
 type hub struct {
+	own string // this store's own channel, on which its waiters are told their turns
+
 	mu     sync.Mutex
 	topics map[string]*topic
-	plain  bool // this user may not hear of keys that are deleted
+	plain  bool // this user may hear of names alone
+	stands bool // the server has confirmed the own channel
 	closed bool
 	ctx    context.Context // nil when nothing runs
 	cancel context.CancelFunc
@@ -184,6 +187,7 @@ func (h *hub) drop(sub *redis.PubSub) {
 	h.sub, h.sent = nil, nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.stands = false
 	for _, t := range h.topics {
 		t.broken, t.stands = t.broken || t.stands, false
 	}
@@ -198,6 +202,10 @@ func (h *hub) send(ctx context.Context) {
 	}
 	var more, fewer []string
 	h.mu.Lock()
+	if !h.sent[h.own] && !h.plain {
+		more = append(more, h.own)
+		h.sent[h.own] = true
+	}
 	for name := range h.topics {
 		if !h.sent[name] && !(h.plain && strings.HasPrefix(name, keyspace)) {
 			more = append(more, name)
@@ -205,7 +213,7 @@ func (h *hub) send(ctx context.Context) {
 		}
 	}
 	for name := range h.sent {
-		if h.topics[name] == nil {
+		if h.topics[name] == nil && name != h.own {
 			fewer = append(fewer, name)
 			delete(h.sent, name)
 		}
@@ -276,6 +284,9 @@ func (h *hub) end(why error) {
 func (h *hub) stand(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if name == h.own {
+		h.stands = true
+	}
 	t := h.topics[name]
 	if t == nil || strings.HasPrefix(name, keyspace) {
 		return
@@ -290,10 +301,25 @@ func (h *hub) stand(name string) {
 	t.broken = false
 }
 
+// channelOf says where a waiter for a name is to be told its turn: on the own
+// channel, so that the server sees whether its process still listens, or on the
+// name's where nobody here does.
+func (h *hub) channelOf(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.topics[name]; t != nil && t.stands && h.stands {
+		return h.own
+	}
+	return none
+}
+
 func (h *hub) tell(name, text string) {
-	wake, ok := parse(text)
+	wake, of, ok := parse(text)
 	if !ok {
 		return
+	}
+	if name == h.own {
+		name = of
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -26,7 +26,7 @@ func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quo
 	if t.word(0) != "granted" {
 		return quorum.Grant{}, s.refused(t, r, at)
 	}
-	g.Token, g.Readers = t.number(1), int(t.number(4))
+	g.Token, g.Readers, g.Ticket = t.number(1), int(t.number(4)), t.number(5)
 	if t.word(2) == "r" {
 		g.Mode = quorum.ModeShared
 	}
@@ -40,7 +40,8 @@ func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quo
 }
 
 // refused reads a refusal: word, left, counter, readers, clean, label, and
-// either whether the label's owner took the name by force or a reason.
+// either whether the label's owner took the name by force or a reason; where a
+// name can be queued for, also ticket and rank.
 func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 	e := &quorum.RefusedError{
 		Left:    time.Duration(t.number(1)) * time.Microsecond,
@@ -56,9 +57,14 @@ func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 	case string:
 		e.Reason = last
 	}
+	if row, _ := t.row.([]any); len(row) > 7 {
+		e.Ticket, e.Rank = t.number(7), int(t.number(8))
+	}
 	switch word := t.word(0); word {
 	case "held":
 		e.Outcome = quorum.OutcomeContended
+	case "ready":
+		e.Outcome = quorum.OutcomeReady
 	case "not held":
 		e.Outcome = quorum.OutcomeNotHeld
 	case "quarantined":

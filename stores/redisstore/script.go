@@ -37,6 +37,12 @@ var recordLua string
 //go:embed lua/name.lua
 var nameLua string
 
+//go:embed lua/queue.lua
+var queueLua string
+
+//go:embed lua/reply.lua
+var replyLua string
+
 //go:embed lua/acquire.lua
 var acquireLua string
 
@@ -63,9 +69,9 @@ var serveLua string
 
 // bodies are the scripts without the literals that stand in front.
 var bodies = [verbs]string{
-	acquire:  recordLua + nameLua + acquireLua,
-	extend:   recordLua + nameLua + extendLua,
-	release:  recordLua + nameLua + releaseLua,
+	acquire:  recordLua + nameLua + queueLua + replyLua + acquireLua,
+	extend:   recordLua + nameLua + queueLua + replyLua + extendLua,
+	release:  recordLua + nameLua + queueLua + replyLua + releaseLua,
 	readStep: recordLua + stepLua,
 	raise:    recordLua + raiseLua,
 	inspect:  recordLua + nameLua + inspectLua,

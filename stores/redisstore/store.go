@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"strconv"
@@ -92,6 +93,7 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 	} else {
 		s.single, s.parts = s.newShard(client), []part{newPart(s.prefix)}
 	}
+	s.hub.own = "{" + s.prefix + "}:waiter:" + rand.Text()
 	s.limits = quorum.Limits{
 		MinTTL:  time.Millisecond,
 		Grain:   time.Microsecond,
@@ -99,6 +101,7 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 		Reach:   quorum.ReachCluster,
 		Shares:  true,
 		Watches: true,
+		Queues:  true,
 		Forgets: s.guard,
 		Doubles: retries,
 	}
@@ -106,8 +109,9 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 }
 
 const (
-	maxKey   = 512 // bytes
-	maxLabel = 256 // bytes
+	maxKey   = 512         // bytes
+	maxLabel = 256         // bytes
+	keepMax  = time.Minute // of an entry in a queue
 )
 
 // Name implements [quorum.Store].
@@ -197,6 +201,9 @@ func (s *Store) check(v verb, r *quorum.Request) error {
 		err = fmt.Errorf("%w: %v of key %q to the token %d", quorum.ErrInvalidOption, r.Kind, r.Key, r.Floor)
 	case int(r.Kind) >= len(kinds) || int(r.Mode) >= len(modes) || int(r.Wait) >= len(waits):
 		err = fmt.Errorf("%w: kind %d, mode %d or wait %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode, r.Wait)
+	case queued(r) && (r.Ticket < 0 || r.Keep <= 0 || r.Keep > keepMax || r.Claim <= 0 || r.Claim > r.TTL):
+		err = fmt.Errorf("%w: ticket %d is below 0, keep %v not between 0 and %v, or claim %v not between 0 and the TTL %v",
+			quorum.ErrInvalidOption, r.Ticket, r.Keep, keepMax, r.Claim, r.TTL)
 	default:
 		return nil
 	}

@@ -52,20 +52,30 @@ type watcher struct {
 const keyspace = "__keyspace@"
 
 // parse reads what a script published: "changed", "turn OWNER counter" or "next
-// OWNER microseconds"; or the server's own notice of a key: "del".
-func parse(text string) (quorum.Wake, bool) {
-	kind, rest, _ := strings.Cut(text, " ")
-	owner, number, _ := strings.Cut(rest, " ")
-	n, _ := strconv.ParseInt(number, 10, 64)
-	switch kind {
-	case "changed", "del":
-		return quorum.Wake{Kind: quorum.WakeChanged}, true
-	case "turn":
-		return quorum.Wake{Kind: quorum.WakeTurn, Owner: digest(owner), Counter: n}, true
-	case "next":
-		return quorum.Wake{Kind: quorum.WakeNext, Owner: digest(owner), After: time.Duration(n) * time.Microsecond}, true
+// OWNER microseconds", on a store's own channel with the name's behind it; or the
+// server's own notice of a key: "del".
+func parse(text string) (wake quorum.Wake, name string, ok bool) {
+	words := strings.SplitN(text, " ", 4)
+	if text == "changed" || text == "del" {
+		return quorum.Wake{Kind: quorum.WakeChanged}, "", true
 	}
-	return quorum.Wake{}, false
+	if len(words) < 3 {
+		return quorum.Wake{}, "", false
+	}
+	n, err := strconv.ParseInt(words[2], 10, 64)
+	wake.Owner = digest(words[1])
+	switch words[0] {
+	case "turn":
+		wake.Kind, wake.Counter = quorum.WakeTurn, n
+	case "next":
+		wake.Kind, wake.After = quorum.WakeNext, time.Duration(n)*time.Microsecond
+	default:
+		return quorum.Wake{}, "", false
+	}
+	if len(words) > 3 {
+		name = words[3]
+	}
+	return wake, name, err == nil
 }
 
 // digest turns a stored owner into what may be shown.

@@ -1,13 +1,21 @@
 -- Acquire. ARGV[1] is packed: owner, attempt, TTL in microseconds, floor (of a
--- repair: the token), a letter each for kind, mode and way to wait, label.
+-- repair: the token), a letter each for kind, mode and way to wait; of who
+-- queues: ticket, keep, claim and channel; label.
 local try, ttl, least, kind, mode, wait, text
 owner, try, ttl, least, kind, mode, wait, text = match(ARGV[1], '^(%x+) (%d+) (%d+) (%d+) (%a)(%a)(%a) (.*)$')
 try, ttl, least = tonumber(try), tonumber(ttl), tonumber(least)
+local ticket, keep, claim, channel
+if wait == 't' or wait == 'q' then
+  ticket, keep, claim, channel, text = match(text, '^(%d+) (%d+) (%d+) (%S+) (.*)$')
+  ticket, keep, claim = tonumber(ticket), tonumber(keep), tonumber(claim)
+  ticket_given = now
+end
 local got = call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 local stop = open(got[1])
 if stop then return stop end
 open_counter(got[3])
 settle(got[2], known)
+if waited then line().settle() end
 if out_of_reach(least) then return invalid('the floor of this request is out of reach') end
 
 -- This owner's live vote (attempt m), how many others have, and the last of
@@ -22,24 +30,25 @@ elseif vote == 'r' then
   m, t, e, s, l = reader(owner)
   if m then others = votes - 1 end
 end
-local function held()
+local function held(ticket, rank)
   if vote == 'r' then
     local latest = call('ZREVRANGE', other('ends'), 0, 1)
     local _, stops
     _, _, stops, _, holder = reader(latest[1] == owner and latest[2] or latest[1])
     left = stops - now
   end
-  if wait == 'm' and not waited then
-    waited = true
-    if got[3] then write_counter('KEEPTTL') else write_counter('PX', KEEP) end
-  end
-  return refuse('held', m, left, holder)
+  return refuse('held', m, left, holder, ticket, rank)
+end
+local function wait_here()
+  if waited then return end
+  waited = true
+  if got[3] then write_counter('KEEPTTL') else write_counter('PX', KEEP) end
 end
 
 if quarantine > 0 and (kind == 'n' or kind == 'f' or (kind == 'c' and mode == 'w')) then
   return refuse('quarantined', m, max(quarantine - now, 0))
 end
-if (m and m > try) or tonumber(got[4] or -1) >= try then
+if (m and m > try) or tonumber(got[4] or -1) >= try or (waited and (line().entry(owner) or try) > try) then
   return refuse('held', m) -- a late request: its sender has gone on, or released
 end
 local same = m == try
@@ -65,15 +74,15 @@ local function prolong()
   return place(vote == 'w', t)
 end
 
--- vote_anew gives a token that nobody had; a reader's may be another reader's.
+-- fresh is a token that nobody had; a reader's may be another reader's.
+local function fresh(writer)
+  if writer or by_writer then return max(number + 1, least, base + 1) end
+  return max(number, least, base, 1)
+end
+local EXHAUSTED = 'no token is left below 2^53 for this name'
 local function vote_anew(writer)
-  local given
-  if writer or by_writer then
-    given = max(number + 1, least, base + 1)
-  else
-    given = max(number, least, base, 1)
-  end
-  if given >= LIMIT then return invalid('no token is left below 2^53 for this name') end
+  local given = fresh(writer)
+  if given >= LIMIT then return invalid(EXHAUSTED) end
   count(given, writer)
   return place(writer, given)
 end
@@ -114,5 +123,43 @@ if kind == 'f' then
   return vote_anew(true)
 end
 if same then return prolong() end
-if others > 0 and (mode == 'w' or vote == 'w') then return held() end
+
+-- in_line refuses because of a vote, or of those who wait before.
+local function in_line(word, ticket, rank, left)
+  if word == 'held' and others > 0 and (mode == 'w' or vote == 'w') then return held(ticket, rank) end
+  if word == 'held' then
+    local head = line().head()
+    local _, _, lasts = line().entry(head)
+    left = max((line().turn(head, lasts) or now) - now, 0)
+  end
+  return refuse(word, m, left, '', ticket, rank)
+end
+
+if keep then -- stand in line
+  if fresh(mode == 'w') >= LIMIT then return invalid(EXHAUSTED) end
+  wait_here()
+  if m then -- of an earlier attempt: who stands in line holds nothing back
+    ended, m, e = true, nil, nil
+    if vote == 'r' then
+      drop_reader(owner)
+      if others > 0 then call('SET', KEYS[2], 'r r', 'KEEPTTL') end
+    end
+    votes, last = others, 'r'
+    if others == 0 then
+      call('DEL', KEYS[2])
+      vote, id = nil, nil
+    end
+  end
+  if ticket == 0 then ticket = line().ticket(owner) or now end
+  asking, ticket_given = try, ticket
+  line().put(owner, mode, ticket, keep, claim, channel)
+  line().turns()
+  local mine = line().turn(owner, claim)
+  if mine and wait == 't' then return vote_anew(mode == 'w') end
+  return in_line(mine and 'ready' or 'held', ticket, line().rank(owner), claim)
+end
+if others > 0 and (mode == 'w' or vote == 'w') or (waited and line().others() > 0) then
+  if wait == 'm' then wait_here() end
+  return in_line('held', now, 0)
+end
 return vote_anew(mode == 'w')

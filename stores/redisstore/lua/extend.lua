@@ -9,6 +9,7 @@ local stop = open(got[1])
 if stop then return stop end
 open_counter(got[3])
 settle(got[2], known)
+if waited then line().settle() end
 if out_of_reach(least) then return invalid('the floor of this request is out of reach') end
 
 local m, t, e, s, l

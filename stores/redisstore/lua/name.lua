@@ -136,35 +136,3 @@ end
 local function out_of_reach(least)
   return least > max(floor(now / PERIOD) * STEP, base) + REACH
 end
-
-local function invalid(why)
-  return done(redis.error_reply('INVALID ' .. why))
-end
-
--- tell tells those who watch the name that a vote ended, and forgets them when
--- none listens any more. One that may not publish has done the rest anyway.
-local function tell()
-  local heard = redis.pcall('PUBLISH', other('wake'), 'changed')
-  if heard == 0 and not CLUSTER then -- a cluster's count is of one node's listeners
-    waited = false
-    write_counter('KEEPTTL')
-  end
-end
-
--- refuse says no: how long the holder stays, the counter, the readers, whether
--- nothing of this owner is here, whose label to show, and whether that one took
--- the name from this owner by force.
-local function refuse(word, mine, left, holder)
-  if ended and waited then tell() end
-  local readers = vote == 'r' and votes or 0
-  local stop, by = match(call('HGET', other('forced'), owner) or '', '^(%d+) (.*)$')
-  local forced = stop and tonumber(stop) > now
-  return done({word, left or 0, known and number or 0, readers, mine and 0 or 1, forced and by or holder or '', forced and 1 or 0})
-end
-
--- granted replies the bare token in the usual case: a writer after a release.
-local function granted(given)
-  if ended and waited then tell() end
-  if vote == 'w' and last == 'r' then return done(given) end
-  return done({'granted', given, vote, last, vote == 'r' and votes or 0})
-end

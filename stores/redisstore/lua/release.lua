@@ -1,13 +1,20 @@
 -- Release. ARGV[1] is packed: owner, attempt, life of a tombstone in milliseconds
--- or 0. Replies 1 when the owner held, 0 when nothing of it is here, -1 when a
--- younger attempt holds. It reads no record: it gives nothing away, and serves
--- clients of every set, so MAXTTL may be a stranger's and brings nothing near.
+-- or 0. Replies 1 when the owner held or waited, 0 when nothing of it is here, -1
+-- when a younger attempt is. It gives nothing away, so it writes no record, and
+-- reads it only where somebody waits; and it serves clients of every set, so
+-- MAXTTL may be a stranger's and brings nothing near.
 local try, entomb
 owner, try, entomb = match(ARGV[1], '^(%x+) (%d+) (%d+)$')
 try, entomb = tonumber(try), tonumber(entomb)
 far = LIMIT
 local got = call('MGET', KEYS[2], KEYS[3])
 open_counter(got[2])
+if waited then
+  if open(call('GET', KEYS[1]), true) then quarantine = far end -- who waits is told later
+  open_counter(got[2])
+  far = LIMIT
+  line().settle()
+end
 settle(got[1], false)
 local m
 if vote == 'r' then
@@ -22,11 +29,24 @@ if reply == 1 then
     drop_reader(owner)
     if votes > 1 then call('SET', KEYS[2], 'r r', 'KEEPTTL') end
   end
-  if votes == 1 then call('DEL', KEYS[2]) end
+  votes = votes - 1
+  if votes == 0 then
+    call('DEL', KEYS[2])
+    vote = nil
+  end
+end
+local waiting = waited and line().entry(owner)
+if waiting then
+  if waiting <= try then
+    line().drop(owner)
+    reply = 1
+  elseif reply == 0 then
+    reply = -1
+  end
 end
 if entomb > 0 then
   local stone = tonumber(call('GET', KEYS[4]) or 0)
   call('SET', KEYS[4], fmt('%.0f', max(stone, try)), 'PX', entomb)
 end
-if ended and waited then tell() end
+if waited then finish() end
 return reply

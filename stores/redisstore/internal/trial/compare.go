@@ -21,8 +21,9 @@ import (
 // ask puts one request to both.
 func (r *Run) ask(verb core.Verb, q quorum.Request, name *model.Name) {
 	rec := &r.rec
-	if verb == core.Release { // the script reads no record: it moves no step and brings no end near
-		rec = &model.Record{}
+	if verb == core.Release { // the script moves no step and brings no end near, whoever asks
+		as := r.rec
+		as.Serving, rec = 0, &as
 	}
 	its := model.Apply(rec, name, coreRequest(verb, q), r.now())
 	var g quorum.Grant
@@ -40,7 +41,10 @@ func (r *Run) ask(verb core.Verb, q quorum.Request, name *model.Name) {
 		r.keep[q.Key] = r.Clock.Now.Add(maxTTL + core.CounterRest + time.Second)
 		want := quorum.Grant{
 			Token: its.Token, TTL: g.TTL, Mode: quorum.Mode(its.Mode), Readers: its.Readers,
-			Previous: quorum.Previous(its.Previous), Server: g.Server,
+			Previous: quorum.Previous(its.Previous), Server: g.Server, Ticket: its.Ticket,
+		}
+		if g.Ticket == 0 && !core.WaitKind(q.Wait).Queued() { // the bare reply of the usual case
+			want.Ticket = 0
 		}
 		if fmt.Sprint(g) != fmt.Sprint(want) {
 			r.differ("granted %+v, the model %+v", g, want)
@@ -72,7 +76,7 @@ func (r *Run) outcome(what string, err error, its core.Answer) {
 	}
 	want := &quorum.RefusedError{
 		Outcome: got, Label: its.Label, Left: its.Left, Counter: its.Token, Readers: its.Readers, Clean: its.Clean,
-		Forced: its.Forced, Server: refused.Server, Reason: its.Reason,
+		Forced: its.Forced, Server: refused.Server, Reason: its.Reason, Ticket: its.Ticket, Rank: its.Rank,
 	}
 	if fmt.Sprintf("%+v", *refused) != fmt.Sprintf("%+v", *want) {
 		r.differ("%s refused with %+v, the model with %+v", what, *refused, *want)
@@ -140,6 +144,7 @@ func coreRequest(verb core.Verb, q quorum.Request) core.Request {
 		Verb: verb, Kind: core.Kind(q.Kind), Mode: core.Mode(q.Mode), Entomb: q.Entomb,
 		Owner: core.Owner{ID: core.ID(q.Owner.ID), Attempt: q.Owner.Attempt}, Key: q.Key, Label: q.Label,
 		TTL: q.TTL, Floor: q.Floor, Limit: q.Limit, MaxTTL: q.MaxTTL, Set: uint64(q.Set),
+		Wait: core.WaitKind(q.Wait), Ticket: q.Ticket, Keep: q.Keep, Claim: q.Claim,
 	}
 }
 

@@ -56,7 +56,7 @@ func (r *Run) Play(t *testing.T, n int) {
 		r.one()
 		r.compareRecord()
 	}
-	for _, outcome := range []string{"granted", "contended", "not held", "quarantined", "mismatch", "undelivered"} {
+	for _, outcome := range []string{"granted", "contended", "not held", "ready", "quarantined", "mismatch", "undelivered"} {
 		if r.ends[outcome] == 0 {
 			t.Errorf("no request was ever %s: %v", outcome, r.ends)
 		}
@@ -251,7 +251,21 @@ func (r *Run) name() {
 			q.Floor = max(name.Counter+int64(r.rand.IntN(4))-1, 1)
 		}
 	}
-	r.note("%v of %s by %d/%d, %v, %v, TTL %v, floor %d, entomb %v, set %v",
-		verb, q.Key, who, q.Owner.Attempt, q.Kind, q.Mode, q.TTL, q.Floor, q.Entomb, q.Set)
+	if verb == core.Acquire && q.Kind == quorum.KindNew && r.rand.IntN(2) == 0 {
+		r.wait(&q)
+	}
+	r.note("%v of %s by %d/%d, %v, %v, TTL %v, floor %d, entomb %v, set %v, wait %v, ticket %d, keep %v, claim %v",
+		verb, q.Key, who, q.Owner.Attempt, q.Kind, q.Mode, q.TTL, q.Floor, q.Entomb, q.Set, q.Wait, q.Ticket, q.Keep, q.Claim)
 	r.ask(verb, q, name)
+}
+
+// wait makes a request one of a waiter. Tickets are few, so that some are equal.
+func (r *Run) wait(q *quorum.Request) {
+	q.Wait = []quorum.WaitKind{quorum.WaitWatch, quorum.WaitTake, quorum.WaitTake, quorum.WaitQueue}[r.rand.IntN(4)]
+	if q.Wait == quorum.WaitWatch {
+		return
+	}
+	q.Ticket = int64(r.rand.IntN(5))
+	q.Keep = time.Duration(1+r.rand.IntN(600)) * 100 * time.Millisecond
+	q.Claim = min(time.Duration(1+r.rand.IntN(20))*100*time.Millisecond, q.TTL)
 }

@@ -1,0 +1,132 @@
+-- The queue of a name. These keys are there only while somebody stands in line,
+-- which the counter's bit says:
+--   queue   sorted set: OWNER by ticket, so in order of (ticket, OWNER)
+--   stay    sorted set: OWNER by the end of its entry
+--   turn    sorted set: OWNER by the end of its turn, of those that have one
+--   line    hash: OWNER -> "attempt mode claim channel"; the channel of the waiter's process, or "-"
+-- A turn is no vote: all of this only ever refuses grants. docs/waiting.md has
+-- the rules, and internal/model/queue.go says them in Go.
+local STAY = 60000000 -- an entry's longest life, in microseconds
+local asking          -- the attempt that stands in line by this very request
+local ticket_given    -- the ticket to answer a waiter with
+local made            -- what line returns, made when it is needed
+
+local function line()
+  if made then return made end
+  local q = {}
+  made = q
+  local order, stays, turns, lines = other('queue'), other('stay'), other('turn'), other('line')
+
+  -- entry returns the attempt, mode, claim and channel of a waiter.
+  function q.entry(who)
+    local a, m, c, channel = match(call('HGET', lines, who) or '', '^(%d+) (%a) (%d+) (.*)$')
+    return tonumber(a or ''), m, tonumber(c or ''), channel
+  end
+
+  function q.drop(who)
+    if call('ZREM', order, who) == 0 then return end
+    call('ZREM', stays, who)
+    call('ZREM', turns, who)
+    call('HDEL', lines, who)
+  end
+
+  -- put keeps an entry in place of any other of its owner. One that moves has
+  -- no turn.
+  function q.put(who, m, ticket, keep, claim, channel)
+    local before = tonumber(call('ZSCORE', order, who) or '')
+    if before and before ~= ticket then call('ZREM', turns, who) end
+    call('ZADD', order, fmt('%.0f', ticket), who)
+    call('ZADD', stays, fmt('%.0f', now + keep), who)
+    call('HSET', lines, who, fmt('%.0f %s %.0f %s', asking, m, claim, channel))
+    for _, key in ipairs({order, stays, lines}) do call('PEXPIRE', key, STAY / 1000 + 1000) end
+  end
+
+  -- settle drops the entries that are over, and brings near what lies far.
+  function q.settle()
+    for _, who in ipairs(call('ZRANGEBYSCORE', stays, '-inf', fmt('%.0f', now))) do q.drop(who) end
+    if far == LIMIT then return end -- a release brings nothing near
+    for _, who in ipairs(call('ZRANGEBYSCORE', stays, fmt('(%.0f', now + STAY), '+inf')) do
+      call('ZADD', stays, fmt('%.0f', now + STAY), who)
+    end
+  end
+
+  function q.others() return call('ZCARD', order) - (call('ZSCORE', order, owner) and 1 or 0) end
+  function q.ticket(who) return tonumber(call('ZSCORE', order, who) or '') end
+  function q.rank(who) return call('ZRANK', order, who) end
+
+  -- turn is the end of a waiter's turn, which lasts for its claim, or nil.
+  function q.turn(who, claim)
+    local stop = tonumber(call('ZSCORE', turns, who) or '')
+    if stop and stop > now + claim and far < LIMIT then -- the clock went back
+      stop = now + claim
+      call('ZADD', turns, fmt('%.0f', stop), who)
+    end
+    return stop
+  end
+
+  function q.head() return call('ZRANGE', order, 0, 0)[1] end
+
+  -- say tells one waiter, and returns how many heard it, where that is known.
+  local function say(channel, text)
+    if channel == '-' then
+      redis.pcall('PUBLISH', other('wake'), text)
+      return 1
+    end
+    local heard = redis.pcall('PUBLISH', channel, text .. ' ' .. other('wake'))
+    return CLUSTER and 1 or heard
+  end
+
+  -- turns gives their turns to those at the front: a writer alone, or the
+  -- readers before the first writer. It drops who let a turn pass, or whom
+  -- nobody listens for any more, and takes the turns of all behind.
+  function q.turns()
+    local front, at, first, told, claim, behind = {}, 0, nil, false, 0, nil
+    local open = quarantine == 0 and vote ~= 'w'
+    while true do
+      local who = call('ZRANGE', order, at, at)[1]
+      if not who then break end
+      local a, m, c, channel = q.entry(who)
+      if not open or first == 'w' or (m == 'w' and (at > 0 or votes > 0)) then
+        behind = who
+        break
+      end
+      local stop, stays_in = q.turn(who, c), true
+      if who == owner and a == asking then
+        call('ZADD', turns, fmt('%.0f', now + c), who)
+      elseif stop then
+        stays_in = stop > now
+      else
+        stays_in = say(channel, fmt('turn %s %.0f', who, number)) ~= 0
+        if stays_in then
+          told = true
+          call('ZADD', turns, fmt('%.0f', now + c), who)
+        end
+      end
+      if stays_in then
+        first, claim, at, front[who] = m, c, at + 1, true
+      else
+        q.drop(who)
+      end
+    end
+    for _, who in ipairs(call('ZRANGE', turns, 0, -1)) do
+      if not front[who] then call('ZREM', turns, who) end
+    end
+    if at > 0 then call('PEXPIRE', turns, STAY / 1000 + floor(MAXTTL / 1000)) end
+    if told and behind then
+      local a, _, _, channel = q.entry(behind)
+      if behind ~= owner or a ~= asking then say(channel, fmt('next %s %.0f', behind, claim)) end
+    end
+  end
+  return q
+end
+
+-- finish ends a verb: who waits is given its turn, and told what ended.
+local function finish()
+  line().turns()
+  if not ended then return end
+  local heard = redis.pcall('PUBLISH', other('wake'), 'changed')
+  if heard == 0 and not CLUSTER and not line().head() then -- a cluster's count is of one node's listeners
+    waited = false
+    write_counter('KEEPTTL')
+  end
+end

@@ -1,0 +1,32 @@
+-- Replies to the verbs of a name.
+local function invalid(why)
+  if waited then finish() end
+  return done(redis.error_reply('INVALID ' .. why))
+end
+
+-- refuse says no: how long the holder stays, the counter, the readers, whether
+-- nothing of this owner is here, whose label to show, whether that one took the
+-- name from this owner by force; and a ticket to queue with, and the rank.
+local function refuse(word, mine, left, holder, ticket, rank)
+  local readers = vote == 'r' and votes or 0
+  local stop, by = match(call('HGET', other('forced'), owner) or '', '^(%d+) (.*)$')
+  local forced = stop and tonumber(stop) > now
+  local counter = (known or word == 'ready') and number or 0
+  if waited then
+    mine = mine or line().entry(owner)
+    finish()
+  end
+  return done({word, left or 0, counter, readers, mine and 0 or 1, forced and by or holder or '', forced and 1 or 0,
+    ticket or 0, rank or 0})
+end
+
+-- granted replies the bare token in the usual case: a writer after a release,
+-- who did not queue.
+local function granted(given)
+  if waited then
+    line().drop(owner) -- who has a vote waits for none
+    finish()
+  end
+  if vote == 'w' and last == 'r' and not ticket_given then return done(given) end
+  return done({'granted', given, vote, last, vote == 'r' and votes or 0, ticket_given or now})
+end
