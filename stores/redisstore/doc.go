@@ -30,6 +30,7 @@
 //	{quorum}:read:NAME, {quorum}:ends:NAME    the readers, while there are any
 //	{quorum}:tomb:OWNER:NAME                  a released owner whose request may still come
 //	{quorum}:forced:NAME                      whose vote was removed by force
+//	{quorum}:queue:NAME, and stay:, turn:, line:    who waits in line, while anybody does
 //
 // The Lua files say what stands in them. Each key but the record expires by
 // itself, at latest MaxTTL and ten minutes after its last use.
@@ -39,8 +40,10 @@
 // A release tells those who wait for the name by PUBLISH on the channel
 // {quorum}:wake:NAME, if an Acquire with [quorum.WaitWatch] was refused before
 // and somebody listens; without a waiter it costs nothing. All watches of a
-// store share one connection. A user with restricted channels needs the pattern
-// {quorum}:wake:*.
+// store share one connection. Those who queue are told their turns on a channel
+// of their store's, so that the server sees who has died. A user with restricted
+// channels needs the patterns {quorum}:wake:* and {quorum}:waiter:*; without the
+// second a waiter that died holds the line up for its turn.
 //
 // That a vote was deleted by hand is told at once where the server tells of keys
 // (notify-keyspace-events with K and g, and the pattern __keyspace@*__:* for a

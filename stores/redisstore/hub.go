@@ -301,18 +301,6 @@ func (h *hub) stand(name string) {
 	t.broken = false
 }
 
-// channelOf says where a waiter for a name is to be told its turn: on the own
-// channel, so that the server sees whether its process still listens, or on the
-// name's where nobody here does.
-func (h *hub) channelOf(name string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if t := h.topics[name]; t != nil && t.stands && h.stands {
-		return h.own
-	}
-	return none
-}
-
 func (h *hub) tell(name, text string) {
 	wake, of, ok := parse(text)
 	if !ok {

@@ -51,6 +51,18 @@ type watcher struct {
 // keyspace begins the channels on which a server itself tells of its keys.
 const keyspace = "__keyspace@"
 
+// channelOf says where a waiter for a name is to be told its turn: on the own
+// channel, so that the server sees whether its process still listens, or on the
+// name's where nobody here does.
+func (h *hub) channelOf(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.topics[name]; t != nil && t.stands && h.stands {
+		return h.own
+	}
+	return none
+}
+
 // parse reads what a script published: "changed", "turn OWNER counter" or "next
 // OWNER microseconds", on a store's own channel with the name's behind it; or the
 // server's own notice of a key: "del".

@@ -1,0 +1,112 @@
+package redisstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/testserver"
+	"github.com/quorumlock/quorum/stores/redisstore"
+)
+
+// waits asks for a place in the line. A turn and an entry last for a minute.
+func waits(key string, o quorum.Owner, ticket int64) quorum.Request {
+	r := ask(key, o)
+	r.TTL, r.MaxTTL = time.Minute, time.Minute
+	r.Wait, r.Ticket, r.Keep, r.Claim = quorum.WaitTake, ticket, time.Minute, time.Minute
+	return r
+}
+
+func TestAReleaseTellsWhoseTurnItIs(t *testing.T) {
+	c := client(t, testserver.Redis(t).Addr)
+	s, other := store(t, c), store(t, c) // as if of two processes
+	holder := waits("k", owner(), 1)
+	declareNewFor(t, s, holder)
+	g := mustAcquire(t, s, holder)
+	w, v := watch(t, s, holder), watch(t, other, holder)
+	first, second := waits("k", owner(), 2), waits("k", owner(), 3)
+	ownChannels(t, s, other)
+	for _, r := range []quorum.Request{second, first} {
+		_, err := other.Acquire(t.Context(), r)
+		wantOutcome(t, err, quorum.OutcomeContended)
+	}
+	mustRelease(t, s, holder)
+	if k := v.want(t, quorum.WakeTurn); k.Owner != first.Owner.Digest() || k.Counter != g.Token {
+		t.Errorf("turn %+v, want %s and counter %d", k, first.Owner.Digest(), g.Token)
+	}
+	if k := v.want(t, quorum.WakeNext); k.Owner != second.Owner.Digest() || k.After != first.Claim {
+		t.Errorf("next %+v, want %s after %v", k, second.Owner.Digest(), first.Claim)
+	}
+	v.want(t, quorum.WakeChanged)
+	w.want(t, quorum.WakeChanged) // and nothing of the other process's waiters
+	if g := mustAcquire(t, other, first); g.Ticket != 2 {
+		t.Errorf("grant %+v, want ticket 2", g)
+	}
+}
+
+// ownChannels waits until stores can be told the turns of their own waiters.
+func ownChannels(t *testing.T, stores ...*redisstore.Store) {
+	t.Helper()
+	for _, s := range stores {
+		await(t, "the store's own channel", func() bool { return redisstore.Listens(s, "k") })
+	}
+}
+
+// TestWaitersOfADeadProcessAreLeftOut: the server counts who listens, so that
+// nobody waits for the turns of those who died.
+func TestWaitersOfADeadProcessAreLeftOut(t *testing.T) {
+	c := client(t, testserver.Redis(t).Addr)
+	alive, dead := store(t, c), store(t, c)
+	holder := waits("k", owner(), 1)
+	declareNewFor(t, alive, holder)
+	mustAcquire(t, alive, holder)
+	w, _ := watch(t, alive, holder), watch(t, dead, holder)
+	ownChannels(t, alive, dead)
+	for ticket := range int64(5) {
+		_, err := dead.Acquire(t.Context(), waits("k", owner(), 2+ticket))
+		wantOutcome(t, err, quorum.OutcomeContended)
+	}
+	last := waits("k", owner(), 9)
+	_, err := alive.Acquire(t.Context(), last)
+	wantOutcome(t, err, quorum.OutcomeContended)
+	if err := dead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the server to see one listener", func() bool {
+		return c.PubSubNumSub(t.Context(), "{quorum}:wake:k").Val()["{quorum}:wake:k"] == 1
+	})
+	mustRelease(t, alive, holder)
+	if k := w.want(t, quorum.WakeTurn); k.Owner != last.Owner.Digest() {
+		t.Errorf("the turn is %s's, want %s's", k.Owner, last.Owner.Digest())
+	}
+	mustAcquire(t, alive, last)
+}
+
+// TestAQueueLeavesNothing looks at the keys after the last waiter.
+func TestAQueueLeavesNothing(t *testing.T) {
+	c := client(t, testserver.Redis(t).Addr)
+	s := store(t, c)
+	holder := waits("k", owner(), 1)
+	declareNewFor(t, s, holder)
+	mustAcquire(t, s, holder)
+	waiter := waits("k", owner(), 2)
+	_, err := s.Acquire(t.Context(), waiter)
+	wantOutcome(t, err, quorum.OutcomeContended)
+	if n := len(keysOf(t, c)); n != 6 { // record, vote, count; queue, stay, line
+		t.Errorf("%d keys with one waiter: %q", n, keysOf(t, c))
+	}
+	for _, key := range keysOf(t, c) {
+		if d := c.TTL(t.Context(), key).Val(); d <= 0 && key != "{quorum}:record" {
+			t.Errorf("%s never expires", key)
+		}
+	}
+	mustRelease(t, s, holder)
+	mustAcquire(t, s, waiter)
+	mustRelease(t, s, waiter)
+	if keys := keysOf(t, c); len(keys) != 2 { // record, count
+		t.Errorf("left: %q", keys)
+	}
+	if count := c.Get(t.Context(), "{quorum}:count:k").Val(); count[len(count)-1] != 'w' {
+		t.Errorf("the counter %q still says that somebody waits", count)
+	}
+}
