@@ -32,7 +32,8 @@ func shared(t testing.TB) *testserver.PostgresNode {
 	starting.Do(func() {
 		keeper := &lasting{TB: t}
 		atExit = append(atExit, keeper.end)
-		common = testserver.Postgres(keeper)
+		// What runs by itself would take transaction ids, which a test counts.
+		common = testserver.Postgres(keeper, testserver.PostgresConfig("autovacuum = off"))
 	})
 	if common == nil {
 		t.Fatal("the server that the tests share did not start")

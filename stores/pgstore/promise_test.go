@@ -26,11 +26,10 @@ func (c countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// roundTrips counts those of each verb, for names that were used before and for
-// a new one.
-func roundTrips(t *testing.T) (acquire, refused, extend, release int32) {
+// counted returns a store in a schema that is declared new, through one
+// connection, and what counts its round trips.
+func counted(t *testing.T, schema string) (*pgstore.Store, func(call func()) int32) {
 	t.Helper()
-	_, schema, _ := fresh(t)
 	var writes atomic.Int32
 	config, err := pgxpool.ParseConfig(shared(t).URL() + "&pool_max_conns=1")
 	if err != nil {
@@ -48,12 +47,20 @@ func roundTrips(t *testing.T) (acquire, refused, extend, release int32) {
 	t.Cleanup(p.Close)
 	s := store(t, p, pgstore.Schema(schema))
 	mustAcquire(t, s, ask("warm", owner()))
-	count := func(call func()) int32 {
+	return s, func(call func()) int32 {
 		before := writes.Load()
 		call()
 		return writes.Load() - before
 	}
-	for range 2 { // a new name, and the same again
+}
+
+// roundTrips counts those of each verb, for a new name and for one that was used
+// before.
+func roundTrips(t *testing.T) (acquire, refused, extend, release int32) {
+	t.Helper()
+	_, schema, _ := fresh(t)
+	s, count := counted(t, schema)
+	for range 2 {
 		r, rival := ask("k", owner()), ask("k", owner())
 		r.TTL, r.MaxTTL = maxTTL, maxTTL
 		acquire = max(acquire, count(func() { mustAcquire(t, s, r) }))
@@ -63,6 +70,30 @@ func roundTrips(t *testing.T) (acquire, refused, extend, release int32) {
 		_ = s.Release(t.Context(), rival)
 	}
 	return acquire, refused, extend, release
+}
+
+// TestR12HandOverIsOneWakeAndOneRoundTrip: whoever waits is told of the release,
+// and then asks once.
+func TestR12HandOverIsOneWakeAndOneRoundTrip(t *testing.T) {
+	holder, schema, _ := fresh(t)
+	s, count := counted(t, schema)
+	told, _ := watch(t, holder, "k") // one more listener; the waiter's pool has one connection
+	r, w := ask("k", owner()), ask("k", owner())
+	r.TTL, r.MaxTTL = maxTTL, maxTTL
+	w.Wait = quorum.WaitWatch
+	await(t, "a refusal that leaves a mark", func() bool { // on a slow machine the vote may end first
+		mustAcquire(t, holder, r)
+		_, err := s.Acquire(t.Context(), w)
+		if err == nil {
+			mustRelease(t, s, w)
+		}
+		return quorum.OutcomeOf(err) == quorum.OutcomeContended
+	})
+	_ = holder.Release(t.Context(), r)
+	wantChanged(t, told, "the release")
+	if n := count(func() { mustAcquire(t, s, w) }); n != 1 {
+		t.Errorf("the waiter needed %d round trips after it was told, want 1", n)
+	}
 }
 
 // TestR83DocumentedRow holds the store's row in docs/stores.md to what it does.

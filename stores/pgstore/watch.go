@@ -39,8 +39,9 @@ type hub struct {
 
 // watch is one call of Watch.
 type watch struct {
-	tell func(quorum.Wake)
-	gone chan error // gets why the listener gave up
+	tell  func(quorum.Wake)
+	stood bool       // it was told that it stands
+	gone  chan error // gets why the listener gave up
 }
 
 // Watch implements [quorum.Watcher]. It tells of what ends a vote after an
@@ -104,6 +105,7 @@ func (s *Store) join(ctx context.Context, name string, w *watch) bool {
 		h.stop, h.ended = stop, make(chan struct{})
 		go s.listen(listening, h.ended)
 	} else if h.stands {
+		w.stood = true
 		w.tell(quorum.Wake{Kind: quorum.WakeStarted})
 	}
 	return true
@@ -134,7 +136,7 @@ func (s *Store) listen(ctx context.Context, ended chan struct{}) {
 	defer close(ended)
 	wait, again := redialWait, false
 	for tries := 0; ; {
-		stood, err := s.hear(ctx, again)
+		stood, err := s.hear(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -172,16 +174,19 @@ func (s *Store) giveUp(err error) {
 }
 
 // hear connects, listens, and passes on what comes. stood says that it heard.
-func (s *Store) hear(ctx context.Context, again bool) (stood bool, err error) {
+func (s *Store) hear(ctx context.Context) (stood bool, err error) {
 	c, end, err := s.standUp(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	s.started(again)
+	s.started()
 	for {
 		n, err := c.WaitForNotification(ctx)
 		if err != nil {
+			s.hub.mu.Lock()
+			s.hub.stands = false
+			s.hub.mu.Unlock()
 			return true, err
 		}
 		s.pass(n.Payload)
@@ -225,16 +230,17 @@ func (s *Store) standUp(ctx context.Context) (*pgx.Conn, func(), error) {
 }
 
 // started tells all watches that they stand, or that they do again.
-func (s *Store) started(again bool) {
-	wake := quorum.Wake{Kind: quorum.WakeStarted}
-	if again {
-		wake.Kind = quorum.WakeChanged
-	}
+func (s *Store) started() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	s.hub.stands = true
 	for _, watches := range s.hub.watches {
 		for w := range watches {
+			wake := quorum.Wake{Kind: quorum.WakeStarted}
+			if w.stood {
+				wake.Kind = quorum.WakeChanged
+			}
+			w.stood = true
 			w.tell(wake)
 		}
 	}

@@ -43,9 +43,7 @@ func wantChanged(t *testing.T, told <-chan quorum.Wake, after string) {
 func TestR24DeletionByHandIsTold(t *testing.T) {
 	s, schema, p := fresh(t)
 	told, _ := watch(t, s, "k")
-	r := ask("k", owner())
-	r.TTL, r.MaxTTL = maxTTL, maxTTL
-	mustAcquire(t, s, r) // nobody waits: no mark is left
+	mustAcquire(t, s, lastingAsk("k", owner())) // nobody waits: no mark is left
 	run(t, p, fmt.Sprintf("delete from %s.lock where name = 'k'", schema))
 	wantChanged(t, told, "a deletion")
 }
@@ -57,16 +55,15 @@ func TestWatchIsToldOnlyWhereSomebodyWaits(t *testing.T) {
 	told, _ := watch(t, s, "k")
 	other, _ := watch(t, s, "other")
 	cycle := func(key string, waits bool) {
-		r := ask(key, owner())
-		await(t, "the name", func() bool { _, err := s.Acquire(t.Context(), r); return err == nil })
+		r := lastingAsk(key, owner())
+		mustAcquire(t, s, r)
 		if waits {
-			w := ask(key, owner())
+			w := lastingAsk(key, owner())
 			w.Wait = quorum.WaitWatch
-			if _, err := s.Acquire(t.Context(), w); err == nil {
-				t.Skip("the machine is too slow: the vote has ended")
-			}
+			_, err := s.Acquire(t.Context(), w)
+			wantOutcome(t, err, quorum.OutcomeContended)
 		}
-		_ = s.Release(t.Context(), r)
+		mustRelease(t, s, r)
 	}
 	cycle("k", false)
 	cycle("k", true)
