@@ -144,14 +144,16 @@ func open(ctx context.Context, text string, known map[string]Opener) (Store, err
 
 // packages are the import paths to name for a scheme that has no opener.
 var packages = map[string]string{
-	"consul":  "github.com/quorumlock/quorum/stores/consulstore",
-	"consuls": "github.com/quorumlock/quorum/stores/consulstore",
-	"etcd":    "github.com/quorumlock/quorum/stores/etcdstore",
-	"etcds":   "github.com/quorumlock/quorum/stores/etcdstore",
-	"file":    "github.com/quorumlock/quorum/stores/filestore",
-	"memory":  "github.com/quorumlock/quorum/stores/memstore",
-	"redis":   "github.com/quorumlock/quorum/stores/redisstore",
-	"rediss":  "github.com/quorumlock/quorum/stores/redisstore",
+	"consul":     "github.com/quorumlock/quorum/stores/consulstore",
+	"consuls":    "github.com/quorumlock/quorum/stores/consulstore",
+	"etcd":       "github.com/quorumlock/quorum/stores/etcdstore",
+	"etcds":      "github.com/quorumlock/quorum/stores/etcdstore",
+	"file":       "github.com/quorumlock/quorum/stores/filestore",
+	"memory":     "github.com/quorumlock/quorum/stores/memstore",
+	"postgres":   "github.com/quorumlock/quorum/stores/pgstore",
+	"postgresql": "github.com/quorumlock/quorum/stores/pgstore",
+	"redis":      "github.com/quorumlock/quorum/stores/redisstore",
+	"rediss":     "github.com/quorumlock/quorum/stores/redisstore",
 }
 
 func unknownScheme(scheme string, known map[string]Opener) error {

@@ -19,6 +19,7 @@ import (
 func newInit() *cobra.Command {
 	var s set
 	var yes bool
+	var forgotten []string
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
 		Short: "Declare a new set of stores new",
@@ -26,7 +27,10 @@ func newInit() *cobra.Command {
 
 A store that nobody has used looks like one that lost everything: it does not vote until --max-ttl has passed, so that a
 lock that somebody may still hold is not given away. When the stores are new, nobody holds anything, and init ends that
-wait. On a set that is in use and has forgotten its locks, init can let two clients hold one lock.`,
+wait. On a set that is in use and has forgotten its locks, init can let two clients hold one lock.
+
+With --forgotten it does the opposite to the members named: it says that they have forgotten, where nothing could notice it,
+such as after a backup was restored. They then do not vote until --max-ttl has passed.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("init takes no arguments, only --store")
@@ -34,15 +38,16 @@ wait. On a set that is in use and has forgotten its locks, init can let two clie
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return initialize(cmd.Context(), &s, yes, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return initialize(cmd.Context(), &s, yes, forgotten, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().StringSliceVar(&forgotten, "forgotten", nil, "name of a member, as status shows it, that has forgotten its locks (may be repeated)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask whether nobody holds a lock in these stores")
 	return cmd
 }
 
-func initialize(ctx context.Context, s *set, yes bool, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+func initialize(ctx context.Context, s *set, yes bool, forgotten []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	store, err := s.open(ctx, stderr)
 	if err != nil {
 		return err
@@ -56,6 +61,13 @@ func initialize(ctx context.Context, s *set, yes bool, stdin io.Reader, stdout, 
 		names = append(names, m.Name())
 	}
 	defer func() { err = errors.Join(err, locker.Close(context.WithoutCancel(ctx))) }()
+	if len(forgotten) > 0 {
+		if err := locker.Forgotten(ctx, forgotten...); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(stdout, "in quarantine for %v: %s\n", s.maxTTL, strings.Join(forgotten, ", "))
+		return err
+	}
 	if !yes {
 		if err := confirm(stdin, stderr); err != nil {
 			return err
