@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// An operator says that members have forgotten: of three the lock goes on
+// without one, and without two it waits for them.
+func TestInitForgotten(t *testing.T) {
+	_, set := newRedisSet(t, 3)
+	if r := run(t, set, "init", "--forgotten", "nobody"); r.code == 0 || !strings.Contains(r.stderr.String(), `"nobody"`) {
+		t.Errorf("an unknown member: code %d\n%s", r.code, r.stderr)
+	}
+	if r := run(t, set, "init", "--forgotten", "a"); r.code != 0 || !strings.Contains(r.stdout.String(), "in quarantine for 1m0s: a") {
+		t.Fatalf("code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := run(t, set, "run", "--wait", "0", "k", "--", "true"); r.code != 0 {
+		t.Errorf("with one of three out: code %d\n%s", r.code, r.stderr)
+	}
+	if r := run(t, set, "init", "--forgotten", "a,b"); r.code != 0 {
+		t.Fatalf("code %d\n%s", r.code, r.stderr)
+	}
+	if r := run(t, set, "run", "--wait", "0", "k", "--", "true"); r.code != codeOutage {
+		t.Errorf("with two of three out: code %d, want %d\n%s", r.code, codeOutage, r.stderr)
+	}
+}
