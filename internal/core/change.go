@@ -106,6 +106,19 @@ func (q *Quorum) demoted(now clock.Instant, i int, c call, a Answer) {
 	s.note(a, q.cfg.Bugs)
 	q.extended(now, i, c, a)
 	if s.vote == refused && a.Outcome == Granted && c.attempt == q.attempt && q.phase == Held {
-		s.due(now, q.cfg.ReleaseLimit)
+		s.stale, s.shut = true, true
+	}
+}
+
+// dropStale gives back votes that a demotion lost, once a round has won without
+// them. Before that the holder believes by a round that counted them: to give
+// one back then lets a writer in beside it.
+func (q *Quorum) dropStale(now clock.Instant) {
+	for i := range q.slots {
+		if s := &q.slots[i]; s.stale {
+			s.stale = false
+			s.due(now, q.cfg.ReleaseLimit)
+			q.pump(now, i)
+		}
 	}
 }

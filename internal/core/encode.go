@@ -100,7 +100,8 @@ func (e *encoder) at(instants ...clock.Instant) {
 func (e *encoder) slot(s *slot) {
 	flags := flag(s.busy) | flag(s.late)<<1 | flag(s.overdue)<<2 | flag(s.asked)<<3 | flag(s.clean)<<4 |
 		flag(s.linger)<<5 | flag(s.shut)<<6 | flag(s.owe)<<7 | flag(s.answered)<<8 | flag(s.failed)<<9 |
-		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.before && s.busy)<<12 | flag(s.slow)<<13
+		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.before && s.busy)<<12 | flag(s.slow)<<13 |
+		flag(s.stale)<<14
 	e.num(flags, int64(s.want), int64(s.vote), s.token, int64(s.raises), int64(s.outcome), int64(s.sent))
 	e.num(int64(s.extended), int64(s.repaired))
 	if s.busy {

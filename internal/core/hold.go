@@ -93,9 +93,12 @@ func (q *Quorum) settleRound(now clock.Instant) {
 	if !q.round.won && q.cfg.Rule.Met(done) {
 		q.round.won = true
 		q.ttl = q.round.ttl
-		q.until = max(q.until, q.round.start.Add(q.round.ttl-q.drift(q.round.ttl)))
+		q.until = max(q.until, q.confirmed())
 	}
 	if q.round.won {
+		if q.until == q.confirmed() {
+			q.dropStale(now)
+		}
 		q.repair(now) // also what only now turns out to be missing
 	}
 	if !q.round.won && !q.cfg.Rule.Met(votes) {
@@ -107,6 +110,11 @@ func (q *Quorum) settleRound(now clock.Instant) {
 	if !waiting {
 		q.round.active = false
 	}
+}
+
+// confirmed is how long the holder may believe by the present round.
+func (q *Quorum) confirmed() clock.Instant {
+	return q.round.start.Add(q.round.ttl - q.drift(q.round.ttl))
 }
 
 // repair puts the lease back on stores that have no vote. It never counts

@@ -43,9 +43,10 @@ type call struct {
 
 // slot is what a Quorum knows of one store.
 type slot struct {
-	call call
-	busy bool // call is in flight
-	late bool // it has outlived its limit, and nobody waits for it
+	call  call
+	busy  bool // call is in flight
+	stale bool // a demotion lost the vote, and the holder may still believe by it
+	late  bool // it has outlived its limit, and nobody waits for it
 
 	want want
 

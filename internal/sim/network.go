@@ -111,13 +111,13 @@ func (w *World) replies(e *event) {
 		w.push(event{at: d.c.paused, kind: reply, index: e.index})
 		return
 	}
-	number, seq, store, member, verb, a := m.number, m.seq, m.store, m.member, m.req.Verb, m.answer
+	number, seq, store, member, verb, kind, a := m.number, m.seq, m.store, m.member, m.req.Verb, m.req.Kind, m.answer
 	w.free = append(w.free, e.index)
 	d.c.unmask(store, verb, &a)
 	flying := d.land(member, seq, a.Outcome)
 	w.emit(Event{What: Answered, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
 		Verb: verb, Outcome: a.Outcome, Token: a.Token, Late: !flying})
 	if flying {
-		d.answered(member, seq, a)
+		d.answered(member, seq, kind, a)
 	}
 }
