@@ -283,6 +283,21 @@ func TestR48StoreThatIsAwayIsNamed(t *testing.T) {
 	})
 }
 
+// The old stores may be gone before the last step.
+func TestR48OldStoresAreSwitchedOffEarly(t *testing.T) {
+	inBubble(t, 6, func(t *testing.T, b *bed) {
+		s := newShift(t, b, []int{0, 1, 2}, []int{3, 4, 5})
+		s.to(t, quorum.ChangeOpened)
+		for _, sp := range b.spoil[:3] {
+			sp.Set(storetest.Always(storetest.Fail(errors.New("no route"))))
+		}
+		start := time.Now()
+		s.to(t, quorum.ChangeDone)
+		within(t, "the last step", since(start), 0, 10*time.Second)
+		must(t, s.new, "k")
+	})
+}
+
 func TestR48ChangeThatCannotGoOnSaysWhy(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, b *bed) {
 		s := newShift(t, b, []int{0, 1, 2}, []int{1, 2, 3})

@@ -49,13 +49,14 @@ func (c *SetChange) plan(now clock.Instant) {
 		c.end(true)
 		return
 	}
-	// The new set was opened by a SetChange that had waited and raised, if both a
-	// quorum of the new serves it and a quorum of the old has left the old. One
-	// store is no evidence: a client that came too early may have made a fresh
-	// store serve the new set, and a store may come back from another change of
-	// the same two sets. A quorum is, since no store goes back.
+	// The new set was opened by a SetChange that had waited and raised, if a
+	// quorum of the new serves it beside the joint one, which only such a change
+	// brings about; or serves it anyhow, where a quorum of the old has left the
+	// old. One store is no evidence: a client that came too early may have made
+	// a fresh store serve the new set, and a store may come back from another
+	// change of the same two sets. A quorum is, since no store goes back.
 	open, past := c.where(ChangeOpened, ChangeDone), c.where(ChangeJoined, ChangeDone)
-	opened := c.cfg.New.Met(open) && c.cfg.Old.Met(past)
+	opened := c.cfg.New.Met(c.where(ChangeOpened, ChangeOpened)) || c.cfg.New.Met(open) && c.cfg.Old.Met(past)
 	switch {
 	case opened:
 		c.ready = true
