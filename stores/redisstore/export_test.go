@@ -19,3 +19,13 @@ func Tag(s *Store, name string) string { return s.part(name).tag }
 func Listens(s *Store, name string) bool {
 	return s.hub.channelOf(s.part(name).tag+":wake:"+name) != none
 }
+
+// LaneCount is how many round trips may be under way.
+const LaneCount = laneCount
+
+// Waiting is how many calls wait for one.
+func Waiting(s *Store) int {
+	s.single.lanes.mu.Lock()
+	defer s.single.lanes.mu.Unlock()
+	return len(s.single.lanes.waiting)
+}
