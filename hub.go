@@ -15,6 +15,7 @@ import (
 // watch a key and store, however many wait or hold.
 type hub struct {
 	seats   []watchSeat
+	queues  bool    // every store keeps a queue
 	request Request // of every watch, but for the key
 
 	mu      sync.Mutex
@@ -41,10 +42,16 @@ const (
 	watchAgainMax = 10 * time.Second
 )
 
+// standInLine has waiters use the stores' queues where every store has one. It
+// is off: see docs/decisions/026-queues-wait-for-the-simulator.md.
+const standInLine = false
+
 func newHub(l *Locker) *hub {
 	h := &hub{crowds: map[string]*crowd{}, idle: make(chan struct{})}
 	h.request = Request{Set: l.print, MaxTTL: l.def.maxTTL, Limit: callLimit(l.def.ttl, 1)}
+	h.queues = standInLine
 	for i, m := range l.set.members {
+		h.queues = h.queues && m.Limits().Queues
 		leaves := []Store{m}
 		if inner, ok := As[*CombinedStore](m); ok {
 			leaves = inner.leaves()
@@ -88,8 +95,10 @@ func (h *hub) listen(l *Lease, holds bool) {
 		h.drop(l.key, c)
 		return
 	}
-	c.listeners, l.digest = append(c.listeners, l), l.owner.Digest()
+	c.add(l)
 	if c.stop != nil {
+		standing := c.standing
+		l.after = append(l.after, func() { l.stand(standing) })
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -114,7 +123,7 @@ func (h *hub) unlisten(l *Lease) {
 	}
 	if len(c.listeners) == 0 && c.stop != nil {
 		c.stop()
-		c.stop = nil
+		c.stop, c.standing = nil, 0
 		h.watched--
 	}
 	h.drop(l.key, c)
@@ -144,6 +153,7 @@ func (h *hub) watch(ctx context.Context, s watchSeat, key string) {
 			}
 			h.tell(s.member, key, w)
 		})
+		h.tell(s.member, key, Wake{Kind: wakeEnded})
 		if err == nil && ctx.Err() == nil {
 			err = fmt.Errorf("store %q ended a watch by itself", s.name)
 		}
@@ -179,6 +189,12 @@ func (h *hub) tell(member int, key string, w Wake) {
 	if c == nil || h.closed || len(c.listeners) == 0 {
 		return
 	}
+	switch w.Kind {
+	case WakeStarted:
+		c.standing = c.standing.With(member)
+	case wakeEnded:
+		c.standing = c.standing.Without(member)
+	}
 	to := slices.Clone(c.listeners)
 	h.running++
 	go func() {
@@ -187,6 +203,18 @@ func (h *hub) tell(member int, key string, w Wake) {
 			l.woken(member, w)
 		}
 	}()
+}
+
+// wakeEnded says that a watch stands no more.
+const wakeEnded = WakeKind(core.WakeEnded)
+
+// stand lets a lease know which watches stood before it listened.
+func (l *Lease) stand(standing core.Set) {
+	for i := range core.MaxMembers {
+		if standing.Has(i) {
+			l.woken(i, Wake{Kind: WakeStarted})
+		}
+	}
 }
 
 // woken lets a lease know what a store told, unless it is for another.

@@ -16,17 +16,30 @@ type crowd struct {
 	outlook core.Failure // of whoever asked last
 
 	listeners []*Lease
-	stop      func() // ends the watches
+	standing  core.Set // members whose watch stands
+	stop      func()   // ends the watches
 }
+
+func (c *crowd) add(l *Lease) { c.listeners, l.digest = append(c.listeners, l), l.owner.Digest() }
 
 // join puts a lease in line, and reports whether it is to ask now. Readers ask
 // side by side as long as none was denied: they do not wait for one another.
+// Where the key is watched already, the lease listens from the beginning, and
+// loses no turn.
 func (h *hub) join(l *Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.crowd(l.key)
 	c.line = append(c.line, l)
-	return len(c.line) == 1 || l.set.mode == ModeShared && !c.denied
+	if l.listens = c.stop != nil; l.listens {
+		c.add(l)
+		for i := range core.MaxMembers {
+			if c.standing.Has(i) {
+				l.m.Woken(0, i, core.Wake{Kind: core.WakeStarted})
+			}
+		}
+	}
+	return len(c.line) == 1 || l.set.mode == ModeShared && !c.denied || l.set.failOnOutage && c.outlook == core.ByNoQuorum
 }
 
 // leave takes a lease out of the line when its wait is over, and lets the next

@@ -202,7 +202,8 @@ func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner)
 	if s.noRenew {
 		cfg.RenewEvery = 0
 	}
-	if cfg.Watch = len(l.hub.seats) > 0; cfg.Watch && s.wait != 0 {
+	cfg.Watch, cfg.Queues = len(l.hub.seats) > 0, l.hub.queues && s.wait != 0
+	if cfg.Watch && s.wait != 0 {
 		cfg.Request.Wait = core.WaitWatch
 	}
 	lease := &Lease{

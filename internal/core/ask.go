@@ -1,6 +1,10 @@
 package core
 
-import "github.com/quorumlock/quorum/clock"
+import (
+	"time"
+
+	"github.com/quorumlock/quorum/clock"
+)
 
 // ask carries the first two phases on: ask until the grants satisfy the rule,
 // then confirm their token by write-back.
@@ -16,7 +20,7 @@ func (q *Quorum) ask(now clock.Instant) {
 			// since: too high a token is harmless, a falling one is not.
 			q.high = max(q.high, s.token)
 		}
-		if s.vote == notAsked || s.vote == pending && !s.overdue {
+		if s.vote == notAsked && !q.line.round || s.vote == pending && !s.overdue {
 			open = open.With(i)
 		}
 		if s.outcome == Twin {
@@ -33,6 +37,8 @@ func (q *Quorum) ask(now clock.Instant) {
 	}
 	rule := q.cfg.Rule
 	switch {
+	case q.turnedAway(votes):
+		q.fail(now, q.whyNot())
 	case rule.Met(confirmed):
 		q.win(now)
 	case now >= q.deadline():
@@ -47,7 +53,7 @@ func (q *Quorum) ask(now clock.Instant) {
 		// A twin has no vote. But of which store it is one may be old news, which
 		// that store's answer brings up to date: so a twin does not end the asking.
 		q.fail(now, q.whyNot())
-	default:
+	case !q.line.round:
 		q.askMore(now, votes)
 	}
 }
@@ -74,17 +80,22 @@ func (q *Quorum) askMore(now clock.Instant, votes Set) {
 		if q.pace.Sick.Has(i) && q.cfg.Rule.Met(votes|waiting) {
 			return // those that are well may do
 		}
-		s := &q.slots[i]
-		if q.asked == 0 {
-			q.first = i
-		}
-		q.asked++
-		s.vote, s.want = pending, wantAcquire
-		s.overdue, s.patience = false, min(now.Add(q.cfg.CallLimit), q.deadline())
-		s.slow, s.hedge = false, min(now.Add(q.patience(i)), s.patience)
-		q.pump(now, i)
+		q.put(now, i)
 		waiting = waiting.With(i)
 	}
+}
+
+// put asks store i for its vote.
+func (q *Quorum) put(now clock.Instant, i int) {
+	s := &q.slots[i]
+	if q.asked == 0 {
+		q.first = i
+	}
+	q.asked++
+	s.vote, s.want = pending, wantAcquire
+	s.overdue, s.patience = false, min(now.Add(q.cfg.CallLimit), q.deadline())
+	s.slow, s.hedge = false, min(now.Add(q.patience(i)), s.patience)
+	q.pump(now, i)
 }
 
 // width is how many answers may be awaited at once.
@@ -182,7 +193,8 @@ func (q *Quorum) win(now clock.Instant) {
 		}
 		// Stores this attempt did not reach get a Repair, which takes no token of
 		// its own. An Acquire that still waits to leave becomes one.
-		if s.sent < q.attempt && (!q.idle(i) || s.want == wantAcquire) {
+		missed := s.sent < q.attempt || q.line.round && s.vote == notAsked
+		if missed && (!q.idle(i) || s.want == wantAcquire) {
 			s.vote, s.want = notAsked, wantRepair
 			q.pump(now, i)
 		}
@@ -216,7 +228,17 @@ func (q *Quorum) fail(now clock.Instant, why Failure) {
 	if q.cfg.Member || why == ByAbandoned && q.cfg.Bugs.has(BugCallersContext) {
 		return
 	}
+	if q.waits() {
+		return // the wait goes on in line, by Yield, or ends, by Abandon
+	}
 	q.releaseAll(now)
+}
+
+// Abandon gives the attempt under way up, or the places in line.
+func (q *Quorum) Abandon(now clock.Instant) {
+	if q.phase == Asking || q.phase == Failed && q.waits() {
+		q.fail(now, ByAbandoned)
+	}
 }
 
 // whyNot tells contention from outage: ErrHeld when a store was contended and
@@ -225,10 +247,19 @@ func (q *Quorum) fail(now clock.Instant, why Failure) {
 func (q *Quorum) whyNot() Failure {
 	contended := q.which(func(s *slot) bool { return s.outcome == Contended })
 	friendly := q.which(func(s *slot) bool {
-		return s.vote == granted || s.vote == notAsked || s.outcome == Contended
+		return s.vote == granted || s.vote == notAsked || s.outcome == Contended || s.outcome == Ready
 	})
 	if contended != 0 && q.cfg.Rule.Met(friendly) {
 		return ByHeld
 	}
 	return ByNoQuorum
+}
+
+func (q *Quorum) drift(ttl time.Duration) time.Duration {
+	if q.cfg.Bugs.has(BugNoDrift) || q.cfg.Member {
+		return 0 // a composite's caller takes drift off, once
+	}
+	const million = 1_000_000
+	whole, rest := int64(ttl)/million, int64(ttl)%million // the product of all would overflow
+	return time.Duration(whole*q.cfg.DriftPPM+(rest*q.cfg.DriftPPM+million-1)/million) + q.cfg.DriftFixed
 }

@@ -23,6 +23,9 @@ const (
 	BugDemoteLate                         // a writer believes that it is alone until its demotion is confirmed
 	BugChangeNoWait                       // a changing set does not wait for the leases of the old one
 	BugChangeNoRaise                      // the new stores of a changing set are not raised
+	BugNoYield                            // who waits in line keeps the votes that it has
+	BugOwnTickets                         // every store gives a ticket of its own
+	BugDenialUndoesWake                   // a turn that came during a call is undone by the call's denial
 )
 
 func (b Bugs) has(bug Bugs) bool { return b&bug != 0 }

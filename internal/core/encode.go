@@ -18,6 +18,7 @@ func (q *Quorum) Clone() *Quorum {
 func (l *Lease) Clone() *Lease {
 	c := *l
 	c.q = l.q.Clone()
+	c.line = l.line.clone()
 	c.notices = slices.Clone(l.notices)
 	c.wishes = slices.Clone(l.wishes)
 	c.inProgress = slices.Clone(l.inProgress)
@@ -40,6 +41,7 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.asked), int64(q.first), q.high, int64(q.ttl))
 	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl), int64(q.round.readers))
 	e.num(int64(q.cfg.Request.Mode), flag(q.change.promoting), int64(q.change.votes), q.change.token)
+	e.num(q.line.ticket, flag(q.line.round))
 	e.at(q.start, q.until, q.round.start)
 	for i := range q.slots {
 		e.slot(&q.slots[i])
@@ -51,7 +53,8 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: l.q.Append(b, now), now: now}
 	e.num(int64(l.stage), int64(l.rng), int64(l.calm), l.counter, l.q.counter, int64(l.last), int64(l.end), int64(l.reason), int64(l.misses), int64(len(l.notices)))
-	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.cfg.Once), flag(l.started), flag(l.missed), flag(l.racing), int64(l.races), flag(l.keptBack))
+	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.cfg.Once), flag(l.started), flag(l.missed), flag(l.racing), int64(l.races), flag(l.keptBack), int64(l.hears))
+	e.waiting(l.line)
 	e.at(l.giveUp, l.retryAt, l.stillAt, l.endBy, l.renewAt, l.maxAt, l.roundAt, l.watchAt, l.minAt)
 	for _, w := range append(slices.Clone(l.wishes), l.inProgress...) {
 		e.num(int64(w.ttl))
@@ -101,12 +104,12 @@ func (e *encoder) slot(s *slot) {
 	flags := flag(s.busy) | flag(s.late)<<1 | flag(s.overdue)<<2 | flag(s.asked)<<3 | flag(s.clean)<<4 |
 		flag(s.linger)<<5 | flag(s.shut)<<6 | flag(s.owe)<<7 | flag(s.answered)<<8 | flag(s.failed)<<9 |
 		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.before && s.busy)<<12 | flag(s.slow)<<13 |
-		flag(s.stale)<<14
+		flag(s.stale)<<14 | flag(s.stands)<<15
 	e.num(flags, int64(s.want), int64(s.vote), s.token, int64(s.raises), int64(s.outcome), int64(s.sent))
 	e.num(int64(s.extended), int64(s.repaired))
 	if s.busy {
 		c := &s.call
-		e.num(int64(c.verb), int64(c.kind), int64(c.attempt), int64(c.round), c.floor, flag(c.demotes))
+		e.num(int64(c.verb), int64(c.kind), int64(c.attempt), int64(c.round), c.floor, flag(c.demotes), int64(c.wait))
 		e.at(c.limit)
 	}
 	if s.vote == pending {

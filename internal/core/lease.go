@@ -122,6 +122,8 @@ type Lease struct {
 	racing  bool          // a wake brings the next attempt, or began this one
 	races   uint32        // attempts that a wake began and that failed
 	watchAt clock.Instant // when NoticeWatch is due
+	hears   Set           // stores whose watch stands
+	line    *waiting      // nil before it stands in line
 
 	renewAt    clock.Instant
 	maxAt      clock.Instant
@@ -148,7 +150,7 @@ type wish struct {
 
 // NewLease returns a Lease that has asked nothing yet.
 func NewLease(cfg LeaseConfig) *Lease {
-	return &Lease{cfg: cfg, q: NewQuorum(cfg.Config), rng: cfg.Seed, giveUp: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
+	return &Lease{cfg: cfg, q: NewQuorum(cfg.Config), rng: cfg.Seed, giveUp: Never, retryAt: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
 }
 
 // Stage returns where the lease stands.
@@ -187,6 +189,9 @@ func (l *Lease) Next() clock.Instant {
 	switch l.stage {
 	case Waiting:
 		at = min(at, l.retryAt, l.giveUp, l.stillAt)
+		if l.inLine() {
+			at = min(at, l.line.next())
+		}
 	case Trying:
 		at = min(at, l.giveUp, l.stillAt)
 	case Ending:
@@ -218,13 +223,18 @@ func (l *Lease) Start(now clock.Instant) {
 
 func (l *Lease) try(now clock.Instant) {
 	l.stage = Trying
+	l.keepUp(now)
 	l.q.Begin(now)
 }
 
 // Answer takes the end of a call.
 func (l *Lease) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 	l.expire(now) // the local clock decides first: a late answer revives nothing (I5)
+	c, flying := l.q.flight(store, seq)
 	l.q.Answer(now, store, seq, a)
+	if flying {
+		l.heard(now, store, c, a)
+	}
 	l.settle(now)
 }
 
@@ -278,6 +288,7 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 	switch l.q.Phase() {
 	case Held:
 		l.minAt = l.q.start.Add(l.cfg.MinHold)
+		l.line = nil
 		l.hold(now, l.q.start)
 	case Failed:
 		l.last = l.q.Failure()
@@ -288,8 +299,13 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 			return
 		}
 		l.stage = Waiting
-		l.retryAt = now.Add(l.backoff())
-		l.lateNews(now)
+		if l.cfg.Queues {
+			l.retryAt = Never
+			l.fallIn(now)
+		} else {
+			l.retryAt = now.Add(l.backoff())
+			l.lateNews(now)
+		}
 		l.tell(Notice{Kind: NoticeAttempt, Failure: l.last})
 		l.settleWait(now)
 	case Asking:
@@ -301,28 +317,13 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 	}
 }
 
-// hold begins the time of a lease that was confirmed by requests of from.
-func (l *Lease) hold(now, from clock.Instant) {
-	l.stage = Holding
-	l.renewAt = l.renewal(from)
-	if l.cfg.MaxHold > 0 {
-		l.maxAt = now.Add(l.cfg.MaxHold)
-	}
-	if l.cfg.Watch && l.cfg.RenewEvery > 0 {
-		l.watchAt = now.Add(watchAfter)
-	}
-	l.tell(Notice{Kind: NoticeAcquired})
-}
-
 // finish ends an Acquire that did not win. Its roll-back goes on; the caller
 // hears of the failure when that has been answered, or after a moment.
 func (l *Lease) finish(now clock.Instant, why End) {
-	if l.q.Phase() == Asking {
-		if l.last == NoFailure {
-			l.last = l.q.whyNot()
-		}
-		l.q.Abandon(now)
+	if l.q.Phase() == Asking && l.last == NoFailure {
+		l.last = l.q.whyNot()
 	}
+	l.q.Abandon(now)
 	l.stage, l.end, l.endBy = Ending, why, now.Add(undoGrace)
 }
 

@@ -195,3 +195,16 @@ func (q *Quorum) lossReason() Reason {
 	}
 	return why
 }
+
+// hold begins the time of a lease that was confirmed by requests of from.
+func (l *Lease) hold(now, from clock.Instant) {
+	l.stage = Holding
+	l.renewAt = l.renewal(from)
+	if l.cfg.MaxHold > 0 {
+		l.maxAt = now.Add(l.cfg.MaxHold)
+	}
+	if l.cfg.Watch && l.cfg.RenewEvery > 0 {
+		l.watchAt = now.Add(watchAfter)
+	}
+	l.tell(Notice{Kind: NoticeAcquired})
+}

@@ -54,9 +54,19 @@ func (l *Lease) Admit(now clock.Instant) {
 }
 
 // Woken takes what a store told about the name.
-func (l *Lease) Woken(now clock.Instant, _ int, w Wake) {
+func (l *Lease) Woken(now clock.Instant, store int, w Wake) {
 	l.expire(now)
-	if w.Kind == WakeChanged {
+	switch {
+	case w.Kind != WakeChanged:
+		switch w.Kind {
+		case WakeStarted:
+			l.hears = l.hears.With(store)
+		case WakeEnded:
+			l.hears = l.hears.Without(store)
+		}
+		l.wokenInLine(now, store, w)
+	case l.inLine():
+	default:
 		switch l.stage {
 		case Waiting:
 			l.hasten(now)
@@ -105,6 +115,9 @@ func (l *Lease) settleWait(now clock.Instant) {
 	switch {
 	case now >= l.giveUp:
 		l.finish(now, EndWait)
+	case l.inLine():
+		l.saySo(now)
+		l.settleLine(now)
 	case now >= l.retryAt:
 		l.try(now)
 		l.saySo(now)

@@ -25,6 +25,7 @@ type Config struct {
 	DriftFixed   time.Duration
 	Doubles      Set  // stores whose client may send a request twice
 	Member       bool // a composite's inner round: it never rolls back or repairs by itself
+	Queues       bool // every store keeps a queue, and whoever asks is to wait in it
 	Bugs         Bugs
 }
 
@@ -94,6 +95,7 @@ type Quorum struct {
 	ttl     time.Duration // last confirmed
 	round   round
 	change  change
+	line    line
 
 	previous Previous // how the holder before the lease ended
 }
@@ -160,15 +162,6 @@ func (q *Quorum) Next() clock.Instant {
 // deadline is D of the protocol: the attempt as a whole must be over by then.
 func (q *Quorum) deadline() clock.Instant { return q.start.Add(q.cfg.Within) }
 
-func (q *Quorum) drift(ttl time.Duration) time.Duration {
-	if q.cfg.Bugs.has(BugNoDrift) || q.cfg.Member {
-		return 0 // a composite's caller takes drift off, once
-	}
-	const million = 1_000_000
-	whole, rest := int64(ttl)/million, int64(ttl)%million // the product of all would overflow
-	return time.Duration(whole*q.cfg.DriftPPM+(rest*q.cfg.DriftPPM+million-1)/million) + q.cfg.DriftFixed
-}
-
 // Begin starts the next attempt. It does not wait for the roll-back of the
 // one before: where it asks, its request replaces a release not yet sent.
 func (q *Quorum) Begin(now clock.Instant) {
@@ -186,7 +179,7 @@ func (q *Quorum) BeginAs(now clock.Instant, attempt uint32, floor int64) {
 }
 
 func (q *Quorum) begin(now clock.Instant) {
-	q.phase, q.failure = Asking, NoFailure
+	q.phase, q.failure, q.line.round = Asking, NoFailure, false
 	q.asked, q.start, q.high = 0, now, 0
 	for i := range q.slots {
 		q.slots[i].reset()
@@ -213,9 +206,15 @@ func (q *Quorum) Answer(now clock.Instant, store int, seq uint32, a Answer) {
 	}
 	switch c.verb {
 	case Acquire:
-		if c.demotes {
+		if q.cfg.Queues && c.kind == New {
+			q.placed(s, c, a)
+		}
+		switch {
+		case c.demotes:
 			q.demoted(now, store, c, a)
-		} else {
+		case c.wait == WaitQueue:
+			q.stood(now, store, c, a)
+		default:
 			q.acquired(now, store, c, a)
 		}
 	case Extend:
@@ -235,13 +234,6 @@ func (q *Quorum) Wake(now clock.Instant) {
 	q.advance(now)
 	for i := range q.slots {
 		q.pump(now, i)
-	}
-}
-
-// Abandon gives the attempt under way up.
-func (q *Quorum) Abandon(now clock.Instant) {
-	if q.phase == Asking {
-		q.fail(now, ByAbandoned)
 	}
 }
 
@@ -269,6 +261,11 @@ func (q *Quorum) pump(now clock.Instant, i int) {
 		s.want, s.owe = wantNothing, false
 		s.ask()
 		q.send(now, i, Acquire, q.cfg.Request.Kind, q.attempt, q.high)
+	case s.want == wantStand:
+		s.want, s.owe, s.stand = wantNothing, false, true
+		s.ask()
+		q.send(now, i, Acquire, New, q.attempt, 0)
+		s.stand = false
 	case s.owe && now >= s.retryAt:
 		q.send(now, i, Release, New, s.sent, 0)
 	case s.owe:
@@ -307,9 +304,10 @@ func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt ui
 	r := q.cfg.Request
 	r.Verb, r.Kind, r.Floor, r.Limit = verb, kind, floor, limit
 	r.Owner.Attempt = attempt
-	if verb != Acquire || kind != New {
-		r.Wait = WaitNone
+	if r.Wait = WaitNone; verb == Acquire && kind == New {
+		q.inLine(s, &r)
 	}
+	s.call.wait = r.Wait
 	if q.round.active && (verb == Extend || kind == Convert) {
 		r.TTL = q.round.ttl
 	} else if q.phase == Held {

@@ -26,6 +26,7 @@ const (
 	wantExtend
 	wantDemote
 	wantRepair
+	wantStand
 )
 
 // call is the request in flight.
@@ -37,6 +38,7 @@ type call struct {
 	round   uint32
 	floor   int64
 	demotes bool // a convert to shared, in a round
+	wait    WaitKind
 	sent    clock.Instant
 	limit   clock.Instant
 }
@@ -48,7 +50,9 @@ type slot struct {
 	stale bool // a demotion lost the vote, and the holder may still believe by it
 	late  bool // it has outlived its limit, and nobody waits for it
 
-	want want
+	want   want
+	stand  bool // the request about to leave only stands in line
+	stands bool // an entry with our ticket is in the queue, as far as is known
 
 	vote     vote
 	overdue  bool          // a pending vote is not waited for any more; it still counts when it comes

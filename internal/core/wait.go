@@ -31,9 +31,12 @@ const (
 	WakeChanged                 // a vote ended
 	WakeTurn                    // the owner's turn has come
 	WakeNext                    // the owner is next but one
+	WakeEnded                   // the watch stands no more; drivers tell it, and no store
 )
 
-func (k WakeKind) String() string { return [...]string{"started", "changed", "turn", "next"}[k] }
+func (k WakeKind) String() string {
+	return [...]string{"started", "changed", "turn", "next", "ended"}[k]
+}
 
 // Wake is what a store tells. It is a hint: it may be lost, doubled or wrong.
 type Wake struct {
