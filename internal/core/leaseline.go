@@ -12,13 +12,15 @@ import (
 // votes. Everything that a store tells may be lost, so each store is also asked
 // now and then.
 type waiting struct {
-	places  []place
-	ready   Set
-	woken   Set           // a turn came while a call was in flight
-	high    int64         // the highest counter that a turn told
-	aloneAt clock.Instant // while some are ready and too few: when to look at the others, and then at these
-	looked  bool          // the others were looked at
-	trip    time.Duration // a smoothed round trip
+	places    []place
+	rounds    uint8         // that failed
+	restUntil clock.Instant // no round before; -Never is at once
+	ready     Set
+	woken     Set           // a turn came while a call was in flight
+	high      int64         // the highest counter that a turn told
+	aloneAt   clock.Instant // while some are ready and too few: when to look at the others, and then at these
+	looked    bool          // the others were looked at
+	trip      time.Duration // a smoothed round trip
 }
 
 // place is where it stands in one store.
@@ -61,7 +63,15 @@ func (l *Lease) keepUp(now clock.Instant) {
 // fallIn goes on in line after an attempt that failed.
 func (l *Lease) fallIn(now clock.Instant) {
 	l.enter()
-	l.line.aloneAt, l.line.looked = Never, false
+	w := l.line
+	w.aloneAt, w.looked = Never, false
+	if l.q.line.round {
+		// A few times older waiters may have come. Again and again it is a store that
+		// promises turns and gives no votes, which is not to be asked without end.
+		if w.rounds = min(w.rounds+1, 10); w.rounds > 4 {
+			w.restUntil = now.Add(min(retryMin<<(w.rounds-5), retryMax))
+		}
+	}
 	l.keepUp(now)
 	l.q.Yield(now)
 }
@@ -70,7 +80,7 @@ func (l *Lease) enter() {
 	if l.line != nil {
 		return
 	}
-	l.line = &waiting{places: make([]place, l.cfg.Rule.N()), aloneAt: Never}
+	l.line = &waiting{places: make([]place, l.cfg.Rule.N()), aloneAt: Never, restUntil: -Never}
 	for i := range l.line.places {
 		l.line.places[i].pollAt = Never
 	}
@@ -182,7 +192,10 @@ func (l *Lease) settleLine(now clock.Instant) {
 		return
 	}
 	l.keepUp(now)
-	if l.cfg.Rule.Met(w.ready) {
+	if now >= w.restUntil {
+		w.restUntil = -Never
+	}
+	if l.cfg.Rule.Met(w.ready) && w.restUntil == -Never {
 		ready, high := w.ready, w.high
 		w.ready, w.high, w.aloneAt, w.looked = 0, 0, Never, false
 		for i := range w.places {
@@ -226,6 +239,9 @@ func (l *Lease) alone(now clock.Instant) {
 // next is when something is due in line.
 func (w *waiting) next() clock.Instant {
 	at := w.aloneAt
+	if w.restUntil != -Never {
+		at = min(at, w.restUntil)
+	}
 	for i := range w.places {
 		at = min(at, w.places[i].pollAt)
 	}
@@ -246,7 +262,8 @@ func (e *encoder) waiting(w *waiting) {
 		return
 	}
 	e.num(int64(w.ready), int64(w.woken), w.high, flag(w.looked), int64(w.trip))
-	e.at(w.aloneAt)
+	e.num(int64(w.rounds))
+	e.at(w.aloneAt, w.restUntil)
 	for i := range w.places {
 		e.at(w.places[i].pollAt)
 		e.num(int64(w.places[i].tries))
