@@ -125,8 +125,9 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 		// Void (I4). What it left is released, unless it says that it left nothing.
 		s.owe = s.owe && s.mayHold()
 		s.answered = s.answered || !s.mayHold()
-		if a.Outcome == Granted && s.want == wantNothing && (q.phase == Held || q.change.promoting) && !q.cfg.Member {
-			// The lease changed its mode meanwhile, and no roll-back owes a release.
+		if a.Outcome == Granted && (s.want == wantNothing || a.Token > q.high) && (q.phase == Held || q.change.promoting) && !q.cfg.Member {
+			// The lease changed its mode meanwhile, and no roll-back owes a release. A
+			// repair that waits to leave would do, but not above the token.
 			s.due(now, q.cfg.ReleaseLimit)
 		}
 		return
