@@ -125,10 +125,10 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 		// Void (I4). What it left is released, unless it says that it left nothing.
 		s.owe = s.owe && s.mayHold()
 		s.answered = s.answered || !s.mayHold()
-		if a.Outcome == Granted && (s.want == wantNothing || a.Token > q.high) && (q.phase == Held || q.change.promoting) && !q.cfg.Member {
-			// The lease changed its mode meanwhile, and no roll-back owes a release. A
-			// repair that waits to leave would do, but not above the token.
+		if a.Outcome == Granted && q.stray(i) {
+			want := s.want // it follows
 			s.due(now, q.cfg.ReleaseLimit)
+			s.want = want
 		}
 		return
 	}
@@ -162,6 +162,16 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 		s.vote, s.forced = refused, a.Forced
 		q.counter = max(q.counter, a.Token)
 	}
+}
+
+// stray reports whether a vote that an older attempt left in store i is to be
+// given back although no roll-back owes that: the lease changed its mode since.
+// Not where the store is one of the lease's votes, or the holder may still
+// believe by it.
+func (q *Quorum) stray(i int) bool {
+	s := &q.slots[i]
+	ours := s.vote == granted || s.stale || s.want == wantDemote || q.change.promoting && q.change.votes.Has(i)
+	return (q.phase == Held || q.change.promoting) && !q.cfg.Member && !ours
 }
 
 // exact reports whether only one token will do: a repaired or demoted vote

@@ -115,7 +115,7 @@ func (q *Quorum) demoted(now clock.Instant, i int, c call, a Answer) {
 // one back then lets a writer in beside it.
 func (q *Quorum) dropStale(now clock.Instant) {
 	for i := range q.slots {
-		if s := &q.slots[i]; s.stale {
+		if s := &q.slots[i]; s.stale && !q.cfg.Member {
 			s.stale = false
 			s.due(now, q.cfg.ReleaseLimit)
 			q.pump(now, i)

@@ -85,9 +85,10 @@ func (d *driver) land(store int, seq uint32, o core.Outcome) bool {
 	return false
 }
 
-func (d *driver) answered(store int, seq uint32, kind core.Kind, a core.Answer) {
-	// A vote that a change of mode lost is given back later, when nothing rests on it.
-	if l := d.lease; l != nil && kind != core.Convert && l.stage == core.Holding && l.until > d.c.w.now && a.Outcome == core.Granted && a.Token > l.token {
+func (d *driver) answered(store int, seq uint32, fresh bool, a core.Answer) {
+	// A vote that a change of mode lost is given back later, when nothing rests on
+	// it, or ends by itself: late grants are those of fresh requests.
+	if l := d.lease; l != nil && fresh && l.stage == core.Holding && l.until > d.c.w.now && a.Outcome == core.Granted && a.Token > l.token {
 		l.above = l.above.With(d.at(store))
 	}
 	d.m.Answer(d.c.Now(), store, seq, a)

@@ -71,7 +71,7 @@ func (v *verb) settled() {
 	v.stopped = a.Outcome != core.Granted || v.req.Verb == core.Release
 	v.c.After(0, func() {
 		if !v.lease.dead && v.outer.land(v.zone, v.seq, a.Outcome) {
-			v.outer.answered(v.zone, v.seq, v.req.Kind, a)
+			v.outer.answered(v.zone, v.seq, v.req.Verb == core.Acquire && v.req.Kind != core.Convert, a)
 		}
 	})
 }

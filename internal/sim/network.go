@@ -118,6 +118,6 @@ func (w *World) replies(e *event) {
 	w.emit(Event{What: Answered, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
 		Verb: verb, Outcome: a.Outcome, Token: a.Token, Late: !flying})
 	if flying {
-		d.answered(member, seq, kind, a)
+		d.answered(member, seq, verb == core.Acquire && kind != core.Convert, a)
 	}
 }
