@@ -73,17 +73,3 @@ func (s *Store) lasts(ctx context.Context, k kept) (time.Duration, error) {
 	}
 	return time.Duration(reply.TTL+1) * time.Second, nil
 }
-
-// lookAt reads a sight within a limit.
-func (s *Store) lookAt(ctx context.Context, limit time.Duration, name string) (*sight, error) {
-	ctx, cancel, err := s.bound(ctx, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	seen, err := s.look(ctx, name)
-	if err != nil {
-		return nil, quorum.Undelivered(explain(err))
-	}
-	return seen, nil
-}

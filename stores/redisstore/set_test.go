@@ -144,23 +144,6 @@ func poll(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// holders says in how many nodes anybody holds a key; unreachable ones count
-// as none.
-func (s *set) holders(l *quorum.Locker, key string) int {
-	s.t.Helper()
-	status, err := l.Inspect(context.Background(), key)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	n := 0
-	for _, st := range status.Stores {
-		if len(st.State.Holders) > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // commands returns how many scripts node i has run, as it counts itself.
 func (s *set) commands(i int) int {
 	s.t.Helper()
