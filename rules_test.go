@@ -68,7 +68,7 @@ var layers = []layer{
 		instead: "it decides by the model and writes to etcd"},
 	{dir: "stores/nullstore", own: []string{"."}, tests: []string{"stores/memstore"}, instead: storeInstead},
 	{dir: "stores/*", own: []string{".", "clock", "internal/model", "internal/modelstore"},
-		tests: []string{"internal/core", "internal/acceptance", "internal/rwtest", "storetest", "internal/testserver", "fence"}, instead: storeInstead},
+		tests: []string{"internal/core", "internal/acceptance", "internal/rwtest", "storetest", "internal/testserver", "fence", "fence/fencetest"}, instead: storeInstead},
 	{dir: "fence/fencetest", own: []string{"fence"}, instead: "it checks a guard and needs nothing else"},
 	{dir: "fence", tests: []string{".", "stores/memstore", "fence/fencetest"}, instead: "a guard needs a token and nothing else"},
 	{dir: "config", own: []string{"."}, tests: []string{"stores/memstore"}, instead: "it is given openers"},
