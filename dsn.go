@@ -26,11 +26,17 @@ func MaskDSN(dsn string) string {
 	if strings.Contains(u.Opaque, "@") { // user:password@host, with the scheme forgotten
 		return u.Scheme + ":xxxxx"
 	}
-	if len(secretsOf(u)) == 0 {
+	_, password := u.User.Password()
+	// Consul has no users: it is a token with the colon before it forgotten.
+	alone := u.User != nil && !password && strings.HasPrefix(u.Scheme, "consul")
+	if len(secretsOf(u)) == 0 && !alone {
 		return dsn
 	}
-	if _, ok := u.User.Password(); ok {
+	switch {
+	case password:
 		u.User = url.UserPassword(u.User.Username(), "xxxxx")
+	case alone:
+		u.User = url.User("xxxxx")
 	}
 	query := u.Query()
 	for key := range query {

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,19 +31,20 @@ func (l *Locker) AcquireAll(ctx context.Context, keys []string, options ...Optio
 		return nil, &OpError{Op: "acquire", Need: l.set.rule.Need(), reasons: []error{fmt.Errorf("%w: no keys", ErrInvalidKey)}}
 	}
 	g := &Group{}
-	inner := ctx
+	waits, cancel := context.WithCancelCause(ctx) // for the next, as long as those before it are held
+	defer cancel(nil)
+	inner := waits
 	for _, key := range sorted {
 		lease, err := l.Acquire(inner, key, options...)
 		if err != nil {
-			return nil, g.giveUp(ctx, err)
+			return nil, g.giveUp(ctx, cmp.Or(g.Err(), err))
 		}
 		g.leases = append(g.leases, lease)
-		inner = context.WithValue(ctx, leaseKey{}, lease) // so that Held finds all of them
+		defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
+		inner = context.WithValue(waits, leaseKey{}, lease) // so that Held finds all of them
 	}
-	for _, lease := range g.leases {
-		if err := lease.Err(); err != nil {
-			return nil, g.giveUp(ctx, err)
-		}
+	if err := g.Err(); err != nil {
+		return nil, g.giveUp(ctx, err)
 	}
 	return g.join(), nil
 }

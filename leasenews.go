@@ -115,15 +115,21 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 // refused hears that an attempt failed. From now on its wait is worth a watch;
 // and whoever is not the first in line leaves the asking to the one who is.
 func (l *Lease) refused(now clock.Instant, why core.Failure) {
-	first, also := l.locker.hub.refused(l, why)
-	if !first && !l.set.failOnOutage {
-		l.m.Park(now)
-	}
-	for _, o := range also {
-		l.after = append(l.after, o.admit)
+	if l.inLine() {
+		first, also := l.locker.hub.refused(l, why)
+		if !first && !l.set.failOnOutage {
+			l.m.Park(now)
+		}
+		for _, o := range also {
+			l.after = append(l.after, o.admit)
+		}
 	}
 	l.listen(false)
 }
+
+// inLine reports whether the lease, while it waits, stands in its key's line of
+// this process. Who takes by force passes it.
+func (l *Lease) inLine() bool { return l.set.wait != 0 && l.set.kind != KindForce }
 
 func (l *Lease) listen(holds bool) {
 	l.listens = true

@@ -133,14 +133,14 @@ func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, e
 	if err != nil {
 		return nil, err
 	}
-	waits := s.wait != 0 && s.kind != KindForce // force passes whoever waits
+	waits := lease.inLine()
 	first := !waits || l.hub.join(lease)
 	lease.d.do(func(now clock.Instant) {
 		lease.d.learn(now)
 		if first {
 			lease.m.Start(now)
 		} else {
-			lease.m.Park(now)
+			lease.m.StartParked(now)
 		}
 	})
 	won, failure := lease.await(ctx)

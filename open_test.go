@@ -161,6 +161,7 @@ func TestR62MaskDSNChangesNothingElse(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"redis://a:6379/0?pool=3":       "redis://a:6379/0?pool=3",
 		"redis://user@a":                "redis://user@a",
+		"consul://a-token@a":            "consul://xxxxx@a",
 		"redis://user:pw@a:6379/0":      "redis://user:xxxxx@a:6379/0",
 		"redis://a/0?password=pw&db=1":  "redis://a/0?db=1&password=xxxxx",
 		"file:/var/lib/quorum/locks":    "file:/var/lib/quorum/locks",

@@ -80,7 +80,7 @@ func (s *Slots) Acquire(ctx context.Context, options ...Option) (*Slot, error) {
 		switch {
 		case err == nil:
 			return slot, nil
-		case !errors.Is(err, ErrHeld), ctx.Err() != nil, set.wait == 0:
+		case !errors.Is(err, ErrHeld) && (set.failOnOutage || !errors.Is(err, ErrNoQuorum)), ctx.Err() != nil, set.wait == 0:
 			return nil, err
 		case set.wait > 0 && !time.Now().Before(deadline):
 			return nil, s.fails(errors.Join(err, context.DeadlineExceeded))
@@ -172,7 +172,7 @@ func (c *CombinedStore) answered(leaves []StoreStatus, next *int) bool {
 		if inner, ok := As[*CombinedStore](m); ok {
 			did = inner.answered(leaves, next)
 		} else {
-			did = leaves[*next].Err == nil
+			did = leaves[*next].Err == nil && !leaves[*next].State.Quarantine
 			*next++
 		}
 		if did {

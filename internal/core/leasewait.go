@@ -41,6 +41,14 @@ func (l *Lease) Park(now clock.Instant) {
 	l.settle(now)
 }
 
+// StartParked begins a wait parked, unless Admit came first: who was admitted
+// asks for all who stand behind.
+func (l *Lease) StartParked(now clock.Instant) {
+	if !l.started {
+		l.Park(now)
+	}
+}
+
 // Admit ends parking: the lease asks now. One that is not parked is left as it
 // is.
 func (l *Lease) Admit(now clock.Instant) {

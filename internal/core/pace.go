@@ -50,6 +50,9 @@ func (h *Health) Sent(now clock.Instant, i int) {
 	if s.out == 0 {
 		s.silent = now
 	}
+	if s.failed {
+		s.again = now.Add(s.pause) // this is the try that was due
+	}
 	s.out++
 }
 
@@ -74,7 +77,8 @@ func (h *Health) Ended(now clock.Instant, i int, took time.Duration, clear bool)
 	s.pause, s.again = 0, now
 }
 
-// Pace returns the advice for now. A try that it says is due is due once.
+// Pace returns the advice for now. A try that is due is so until one leaves: not
+// everybody who is told of it comes to make it.
 func (h *Health) Pace(now clock.Instant, n int) Pace {
 	var p Pace
 	for i := range n {
@@ -89,9 +93,8 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 			continue
 		}
 		p.Sick = p.Sick.With(i)
-		if now >= s.again {
+		if now >= s.again && s.out == 0 {
 			p.Probe = p.Probe.With(i)
-			s.again = now.Add(max(s.pause, probeMin))
 		}
 	}
 	return p

@@ -83,6 +83,9 @@ func open(_ context.Context, dsn *url.URL) (quorum.Store, error) {
 		}
 		transport.TLSClientConfig = config
 	}
+	if dsn.User.Username() != "" {
+		return nil, fmt.Errorf("%w: a consul DSN has no user: write the ACL token as a password, consul://:TOKEN@host", quorum.ErrInvalidOption)
+	}
 	token, _ := dsn.User.Password()
 	client, err := api.NewClient(&api.Config{
 		Address: host, Scheme: scheme, HttpClient: &http.Client{Transport: only{transport, token}},

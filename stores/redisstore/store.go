@@ -68,8 +68,8 @@ func New(name string, client redis.UniversalClient, options ...Option) (*Store, 
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: store %s: a %T spreads keys over servers that do not know of one another; give each "+
 			"store a server of its own", quorum.ErrUnsupported, name, client)
-	case *redis.ClusterClient: // its nodes' clients are used, which send everything once
-		retries, s.heeds = false, c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient: // its nodes' clients are used, and it hands its retries down to them
+		retries, s.heeds = c.Options().MaxRetries > 0, c.Options().ContextTimeoutEnabled
 	case *redis.Client:
 		retries, s.heeds = c.Options().MaxRetries > 0, c.Options().ContextTimeoutEnabled
 	}

@@ -1,0 +1,32 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorum/internal/core"
+)
+
+// A waiter may be admitted before its own goroutine comes to park it: it is the
+// first in line by then, and nobody would admit it again.
+func TestR12AdmittedBeforeItParked(t *testing.T) {
+	l := core.NewLease(core.LeaseConfig{Config: config(1, 0), Wait: -1, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second})
+	l.Admit(0)
+	call := l.Calls()[0]
+	l.Answer(0, 0, call.Seq, core.Answer{Outcome: core.Contended, Clean: true})
+	if l.Stage() != core.Waiting {
+		t.Fatalf("denied, the lease is %v", l.Stage())
+	}
+	l.StartParked(0)
+	if next := l.Next(); next > at(time.Second) {
+		t.Errorf("the lease asks again at %v", time.Duration(next))
+	}
+	parked := core.NewLease(core.LeaseConfig{Config: config(1, 0), Wait: -1, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second})
+	parked.StartParked(0)
+	if parked.Wake(at(time.Second)); len(parked.Calls()) != 0 {
+		t.Error("parked, it asks")
+	}
+	if parked.Admit(at(time.Second)); len(parked.Calls()) != 1 {
+		t.Error("admitted, it does not ask")
+	}
+}
