@@ -13,7 +13,7 @@ import (
 // kv asks a server for a key, or writes it where value is not empty.
 func kv(t *testing.T, n *ConsulNode, method, value string) (text string, err error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+n.Addr+"/v1/kv/a?raw", strings.NewReader(value))
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+n.Addr+"/v1/kv/a?raw&consistent", strings.NewReader(value))
 	if err != nil {
 		t.Fatal(err)
 	}
