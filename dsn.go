@@ -26,6 +26,9 @@ func MaskDSN(dsn string) string {
 	if strings.Contains(u.Opaque, "@") { // user:password@host, with the scheme forgotten
 		return u.Scheme + ":xxxxx"
 	}
+	if misplaced(u) {
+		return u.Scheme + "://xxxxx"
+	}
 	_, password := u.User.Password()
 	// Consul has no users: it is a token with the colon before it forgotten.
 	alone := u.User != nil && !password && strings.HasPrefix(u.Scheme, "consul")
@@ -46,6 +49,13 @@ func MaskDSN(dsn string) string {
 	}
 	u.RawQuery = query.Encode()
 	return u.String()
+}
+
+// misplaced reports whether what follows the host may hold a password, as where
+// two DSNs were run together by something else than a blank.
+func misplaced(u *url.URL) bool {
+	return u.Host != "" && (strings.Contains(u.Path, "@") || strings.HasPrefix(u.Path, "/:") || strings.Contains(u.Path, "://")) ||
+		strings.HasPrefix(u.Path, "//")
 }
 
 // withoutSecrets returns err as it is if its text shows no secret of the DSN.

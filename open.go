@@ -112,9 +112,9 @@ func schemes(openers []Opener) (map[string]Opener, error) {
 // what the opener said with the secrets taken out.
 func open(ctx context.Context, text string, known map[string]Opener) (Store, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" {
+	if err != nil || u.Scheme == "" || misplaced(u) {
 		// The parser's error would quote the text, password included.
-		return nil, fmt.Errorf("%w: not a DSN of the form scheme://host/path; escape special characters "+
+		return nil, fmt.Errorf("%w: not a DSN of the form scheme://host/path, or several that no blank separates; escape special characters "+
 			"of a password as %%40 for @", ErrInvalidOption)
 	}
 	o, ok := known[u.Scheme]

@@ -161,6 +161,11 @@ func TestR62MaskDSNChangesNothingElse(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"redis://a:6379/0?pool=3":       "redis://a:6379/0?pool=3",
 		"redis://user@a":                "redis://user@a",
+		"etcd://u:pw@a:1,b:2/x":         "etcd://u:xxxxx@a:1,b:2/x",
+		"redis://a:1;redis://:pw@b:1":   "redis://xxxxx",
+		"redis://a,redis://:pw@b":       "redis://xxxxx",
+		"redis://a/:pw":                 "redis://xxxxx",
+		"file:/home/a@b/locks":          "file:/home/a@b/locks",
 		"consul://a-token@a":            "consul://xxxxx@a",
 		"redis://user:pw@a:6379/0":      "redis://user:xxxxx@a:6379/0",
 		"redis://a/0?password=pw&db=1":  "redis://a/0?db=1&password=xxxxx",

@@ -98,6 +98,9 @@ func declare(ctx context.Context, locker *quorum.Locker, names []string, stdout 
 		}
 	}
 	if len(failed) == 0 {
+		if err := twins(locker.Check(ctx)); err != nil {
+			return &exitError{codeUsage, err}
+		}
 		_, err := fmt.Fprintln(stdout, "the set is new: locks are given from now on")
 		return err
 	}
@@ -106,6 +109,21 @@ func declare(ctx context.Context, locker *quorum.Locker, names []string, stdout 
 		done = "these vote from now on: " + strings.Join(fresh, ", ")
 	}
 	return &exitError{code, fmt.Errorf("%s; these could not be declared new: %s", done, strings.Join(failed, "; "))}
+}
+
+// twins says which members are one server: such a set may never lock.
+func twins(check error) error {
+	op := (*quorum.OpError)(nil)
+	if !errors.As(check, &op) {
+		return nil
+	}
+	var errs []error
+	for _, v := range op.Votes {
+		if v.Outcome == quorum.OutcomeTwin {
+			errs = append(errs, fmt.Errorf("%s: %w", v.Store, v.Err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // confirm asks at a terminal, and refuses without one: a script says --yes.

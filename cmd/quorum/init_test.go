@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/quorumlock/quorum/internal/testserver"
 )
 
 // An operator says that members have forgotten: of three the lock goes on
@@ -23,5 +26,19 @@ func TestInitForgotten(t *testing.T) {
 	}
 	if r := run(t, set, "run", "--wait", "0", "k", "--", "true"); r.code != codeOutage {
 		t.Errorf("with two of three out: code %d, want %d\n%s", r.code, codeOutage, r.stderr)
+	}
+}
+
+// Three names of one server are one vote: init says so, instead of a run that
+// waits for ever.
+func TestR42InitRefusesOneServerUnderSeveralNames(t *testing.T) {
+	n := testserver.Redis(t)
+	var dsns []string
+	for i := range 3 {
+		dsns = append(dsns, fmt.Sprintf("redis://%s/%d?name=%c", n.Addr, i, 'a'+i))
+	}
+	r := run(t, strings.Join(dsns, " "), "init", "--yes")
+	if r.code != codeUsage || !strings.Contains(r.stderr.String(), "is the same server as") {
+		t.Errorf("code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }
