@@ -224,7 +224,7 @@ func (w *World) checkStray(l *Lease) {
 	l.above &^= l.m.Quorum().Leftovers()
 	for i := range w.nodes {
 		node := &w.nodes[i]
-		if node.lost >= l.began || !l.above.Has(i) {
+		if node.lost >= l.began || !l.above.Has(i) || l.orphans.Has(i) {
 			continue
 		}
 		if v := l.vote(node); v != nil && v.Token > l.token && v.Until > node.time(w.now) {
