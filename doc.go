@@ -59,7 +59,7 @@
 //
 // # Stores
 //
-// stores/memstore, stores/filestore and stores/redisstore are stores; [Open]
-// makes them from DSNs. A [CombinedStore] is a store too, so sets nest. One's
+// In stores/ are memory, files, Redis, etcd, Consul and PostgreSQL, each server's
+// in a module of its own; [Open] makes them from DSNs. A [CombinedStore] is a store too, so sets nest. One's
 // own is three methods ([Store]), checked by package storetest.
 package quorum
