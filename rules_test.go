@@ -64,7 +64,7 @@ var layers = []layer{
 		instead: "the suite checks any store against the model, and must not know one"},
 	{dir: "stores/redisstore/internal/trial", own: []string{".", "internal/core", "internal/model", "stores/redisstore"}, instead: trialInstead},
 	{dir: "stores/redisstore/minitest", tests: []string{".", "stores/redisstore", "stores/redisstore/internal/trial", "storetest"}, instead: trialInstead},
-	{dir: "stores/etcdstore", own: []string{".", "internal/core", "internal/model"}, tests: []string{"storetest", "internal/testserver"},
+	{dir: "stores/etcdstore", own: []string{".", "internal/core", "internal/model"}, tests: []string{"internal/acceptance", "storetest", "internal/testserver"},
 		instead: "it decides by the model and writes to etcd"},
 	{dir: "stores/nullstore", own: []string{"."}, tests: []string{"stores/memstore"}, instead: storeInstead},
 	{dir: "stores/*", own: []string{".", "clock", "internal/model", "internal/modelstore"},

@@ -9,8 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -61,11 +59,12 @@ func (s Soak) Run(t *testing.T) {
 		err = l.Init(t.Context())
 		return err == nil
 	})
-	g := newGuard(t)
+	g := &Guard{}
+	path := g.listen(t)
 	var wait sync.WaitGroup
 	for i := range s.Processes {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), soakDSNs+"="+strings.Join(s.DSNs, " "), soakGuard+"="+g.path)
+		cmd.Env = append(os.Environ(), soakDSNs+"="+strings.Join(s.DSNs, " "), soakGuard+"="+path)
 		wait.Go(func() {
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("process %d: %v\n%s", i, err, text)
@@ -73,15 +72,10 @@ func (s Soak) Run(t *testing.T) {
 		})
 	}
 	if s.Trouble != nil {
-		s.Trouble(g.entries)
+		s.Trouble(g.Entries)
 	}
 	wait.Wait()
-	if n := g.entries(); n != s.Processes*s.Rounds && !t.Failed() {
-		t.Errorf("%d entries, want %d", n, s.Processes*s.Rounds)
-	}
-	for _, complaint := range g.complaints() {
-		t.Error(complaint)
-	}
+	g.Judge(t, s.Processes*s.Rounds)
 }
 
 // work is one process.
@@ -125,78 +119,4 @@ func (s Soak) work(t *testing.T) {
 	if err := l.Close(ctx); err != nil {
 		t.Log(err) // a member that is down keeps its votes until their TTL
 	}
-}
-
-// guard watches who is inside. It knows nothing of locks.
-type guard struct {
-	path string
-
-	mu     sync.Mutex
-	inside int
-	last   int64
-	n      int
-	wrong  []string
-}
-
-func newGuard(t *testing.T) *guard {
-	t.Helper()
-	g := &guard{path: filepath.Join(t.TempDir(), "guard")}
-	listen, err := net.Listen("unix", g.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listen.Close() })
-	go func() {
-		for {
-			conn, err := listen.Accept()
-			if err != nil {
-				return // closed with the test
-			}
-			go g.serve(conn)
-		}
-	}()
-	return g
-}
-
-func (g *guard) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		g.hear(lines.Text())
-		if _, err := fmt.Fprintln(conn, "ok"); err != nil {
-			return
-		}
-	}
-}
-
-func (g *guard) hear(line string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if line == "leave" {
-		g.inside--
-		return
-	}
-	token, err := strconv.ParseInt(strings.TrimPrefix(line, "enter "), 10, 64)
-	switch {
-	case err != nil:
-		g.wrong = append(g.wrong, "unreadable: "+line)
-	case token <= g.last:
-		g.wrong = append(g.wrong, fmt.Sprintf("entry %d with token %d after %d", g.n, token, g.last))
-	}
-	if g.inside++; g.inside > 1 {
-		g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %d inside", g.n, g.inside))
-	}
-	g.last = token
-	g.n++
-}
-
-func (g *guard) entries() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.n
-}
-
-func (g *guard) complaints() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.wrong
 }

@@ -1,21 +1,14 @@
 package consulstore_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/consulstore"
 	"github.com/quorumlock/quorum/storetest"
@@ -154,7 +147,7 @@ func TestSpoiledRepliesNeverLetTwoIn(t *testing.T) {
 			storetest.On(every(19), storetest.LateApply(20*time.Millisecond, nil)),
 		)
 	}
-	g := &guard{}
+	g := &acceptance.Guard{}
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() {
@@ -166,20 +159,15 @@ func TestSpoiledRepliesNeverLetTwoIn(t *testing.T) {
 					t.Errorf("acquire: %v", err)
 					return
 				}
-				g.hear(fmt.Sprintf("enter %d", lease.Token()))
-				g.hear("leave")
+				g.Enter(lease.Token())
+				g.Leave()
 				_ = lease.Release(t.Context()) // what fails is retried
 			}
 		})
 	}
 	workers.Wait()
-	g.judge(t, 24)
+	g.Judge(t, 24)
 }
-
-const (
-	soakProcesses = 10
-	soakRounds    = 200
-)
 
 // TestTenProcessesNeverOverlap has ten processes take one lock over three
 // servers, two hundred times each. They poll: told of every release all nine
@@ -188,140 +176,23 @@ func TestTenProcessesNeverOverlap(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	s := newSet(t)
-	l := locker(t, s.store, calm...)
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_ = takeLease(t, l, "job").Release(t.Context())
-	g := newGuard(t)
-	var addrs []string
-	for _, n := range s.nodes {
-		addrs = append(addrs, n.Addr)
-	}
-	var wait sync.WaitGroup
-	for i := range soakProcesses {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSoakWorker$")
-		cmd.Env = append(os.Environ(), "QUORUM_CONSUL_NODES="+strings.Join(addrs, ","), "QUORUM_CONSUL_GUARD="+g.path)
-		wait.Go(func() {
-			if text, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("process %d: %v\n%s", i, err, text)
+	soak := acceptance.Soak{
+		Processes: 10, Rounds: 200, Options: calm,
+		Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+			var members []quorum.Store
+			for i, addr := range addrs {
+				sp := storetest.Spoil(member(t, i, addr))
+				sp.Pretend(func(l *quorum.Limits) { l.Watches = false })
+				t.Cleanup(sp.Close)
+				members = append(members, sp)
 			}
-		})
+			return quorum.Combine(quorum.Consensus(), members...)
+		},
 	}
-	wait.Wait()
-	g.judge(t, soakProcesses*soakRounds)
-}
-
-// TestSoakWorker is one process of it.
-func TestSoakWorker(t *testing.T) {
-	addrs := os.Getenv("QUORUM_CONSUL_NODES")
-	if addrs == "" {
-		return // it is no test of its own
-	}
-	var members []quorum.Store
-	for i, addr := range strings.Split(addrs, ",") {
-		sp := storetest.Spoil(member(t, i, addr))
-		sp.Pretend(func(l *quorum.Limits) { l.Watches = false })
-		t.Cleanup(sp.Close)
-		members = append(members, sp)
-	}
-	store, err := quorum.Combine(quorum.Consensus(), members...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := locker(t, store, calm...)
-	conn, err := net.Dial("unix", os.Getenv("QUORUM_CONSUL_GUARD"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	replies := bufio.NewReader(conn)
-	tell := func(format string, args ...any) {
-		_, err := fmt.Fprintf(conn, format+"\n", args...)
-		if err == nil {
-			_, err = replies.ReadString('\n')
-		}
-		if err != nil {
-			t.Fatal(err)
+	if !acceptance.Worker() {
+		for range 3 {
+			soak.DSNs = append(soak.DSNs, testserver.Consul(t).Addr)
 		}
 	}
-	for range soakRounds {
-		lease := takeLease(t, l, "job")
-		tell("enter %d", lease.Token())
-		tell("leave")
-		_ = lease.Release(t.Context())
-	}
-}
-
-// guard watches who is inside. It knows nothing of locks.
-type guard struct {
-	path string
-
-	mu     sync.Mutex
-	inside int
-	last   int64
-	n      int
-	wrong  []string
-}
-
-func newGuard(t *testing.T) *guard {
-	t.Helper()
-	g := &guard{path: filepath.Join(t.TempDir(), "guard")}
-	listen, err := net.Listen("unix", g.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listen.Close() })
-	go func() {
-		for {
-			conn, err := listen.Accept()
-			if err != nil {
-				return // closed with the test
-			}
-			go g.serve(conn)
-		}
-	}()
-	return g
-}
-
-func (g *guard) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		g.hear(lines.Text())
-		if _, err := fmt.Fprintln(conn, "ok"); err != nil {
-			return
-		}
-	}
-}
-
-func (g *guard) hear(line string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if line == "leave" {
-		g.inside--
-		return
-	}
-	token, err := strconv.ParseInt(strings.TrimPrefix(line, "enter "), 10, 64)
-	if err != nil || token <= g.last {
-		g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %s after %d (%v)", g.n, line, g.last, err))
-	}
-	if g.inside++; g.inside > 1 {
-		g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %d inside", g.n, g.inside))
-	}
-	g.last = token
-	g.n++
-}
-
-// judge demands n entries and nothing wrong with them.
-func (g *guard) judge(t *testing.T, n int) {
-	t.Helper()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.n != n {
-		t.Errorf("%d entries, want %d", g.n, n)
-	}
-	if len(g.wrong) > 0 {
-		t.Error(errors.New(strings.Join(g.wrong, "\n")))
-	}
+	soak.Run(t)
 }

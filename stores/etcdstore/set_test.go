@@ -1,22 +1,17 @@
 package etcdstore_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
+	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/etcdstore"
 	"github.com/quorumlock/quorum/storetest"
@@ -25,8 +20,9 @@ import (
 // setLock is what all clients of the sets agree on.
 var setLock = []quorum.Option{quorum.TTL(4 * time.Second), quorum.MaxTTL(4 * time.Second)}
 
-// locker combines stores on servers, each behind a wrapper that can spoil it.
-func locker(t testing.TB, addrs []string, options ...quorum.Option) (*quorum.Locker, []*storetest.Spoiled) {
+// combine makes one store of those on servers, each behind a wrapper that can
+// spoil it.
+func combine(t testing.TB, addrs []string) (*quorum.CombinedStore, []*storetest.Spoiled) {
 	t.Helper()
 	var members []quorum.Store
 	var spoil []*storetest.Spoiled
@@ -43,7 +39,14 @@ func locker(t testing.TB, addrs []string, options ...quorum.Option) (*quorum.Loc
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := quorum.New(set, append(setLock, options...)...)
+	return set, spoil
+}
+
+// locker takes locks in those stores.
+func locker(t testing.TB, addrs []string) (*quorum.Locker, []*storetest.Spoiled) {
+	t.Helper()
+	set, spoil := combine(t, addrs)
+	l, err := quorum.New(set, setLock...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,115 +181,20 @@ func TestR24DeletedVoteIsRepaired(t *testing.T) {
 	}
 }
 
-const (
-	soakProcesses = 10
-	soakRounds    = 200
-)
-
 // Ten processes take one lock over three clusters, two hundred times each.
 func TestTenProcessesNeverOverlap(t *testing.T) {
-	_, addrs, l, _ := clusters(t)
-	cycle(t, l, "job")
-	guard := newGuard(t)
-	var wait sync.WaitGroup
-	for i := range soakProcesses {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSoakWorker$", "-test.v")
-		cmd.Env = append(os.Environ(), "QUORUM_ETCD_SOAK="+strings.Join(addrs, ","), "QUORUM_ETCD_GUARD="+guard.addr)
-		wait.Go(func() {
-			if text, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("process %d: %v\n%s", i, err, text)
-			}
-		})
+	soak := acceptance.Soak{
+		Processes: 10, Rounds: 200,
+		Options: append(slices.Clone(setLock), quorum.Backoff(2*time.Millisecond, 50*time.Millisecond)),
+		Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+			set, _ := combine(t, addrs)
+			return set, nil
+		},
 	}
-	wait.Wait()
-	guard.mu.Lock()
-	defer guard.mu.Unlock()
-	for _, wrong := range guard.wrong {
-		t.Error(wrong)
-	}
-	if total := soakProcesses * soakRounds; guard.entries != total && !t.Failed() {
-		t.Errorf("%d entries, want %d", guard.entries, total)
-	}
-}
-
-// TestSoakWorker is one process of the soak.
-func TestSoakWorker(t *testing.T) {
-	if os.Getenv("QUORUM_ETCD_SOAK") == "" {
-		return // it is no test of its own
-	}
-	l, _ := locker(t, strings.Split(os.Getenv("QUORUM_ETCD_SOAK"), ","), quorum.Backoff(2*time.Millisecond, 50*time.Millisecond))
-	guard, err := net.Dial("tcp", os.Getenv("QUORUM_ETCD_GUARD"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = guard.Close() }()
-	replies := bufio.NewReader(guard)
-	for range soakRounds {
-		lease := take(t, l, "job")
-		for _, what := range []int64{lease.Token(), 0} {
-			if _, err := fmt.Fprintln(guard, what); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := replies.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = lease.Release(t.Context()) // what failed is retried by the locker
-	}
-}
-
-// guard watches who is inside: a token enters, 0 leaves. It knows nothing of
-// locks.
-type guard struct {
-	addr string
-
-	mu      sync.Mutex
-	inside  int
-	last    int64
-	entries int
-	wrong   []string
-}
-
-func newGuard(t *testing.T) *guard {
-	t.Helper()
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listen.Close() })
-	g := &guard{addr: listen.Addr().String()}
-	go func() {
-		for {
-			conn, err := listen.Accept()
-			if err != nil {
-				return // closed with the test
-			}
-			go g.serve(conn)
-		}
-	}()
-	return g
-}
-
-func (g *guard) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		token, err := strconv.ParseInt(lines.Text(), 10, 64)
-		g.mu.Lock()
-		switch {
-		case err != nil:
-			g.wrong = append(g.wrong, err.Error())
-		case token == 0:
-			g.inside--
-		default:
-			if g.inside++; g.inside > 1 || token <= g.last {
-				g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %d inside, token %d after %d", g.entries, g.inside, token, g.last))
-			}
-			g.last = token
-			g.entries++
-		}
-		g.mu.Unlock()
-		if _, err := fmt.Fprintln(conn, "ok"); err != nil {
-			return
+	if !acceptance.Worker() {
+		for range 3 {
+			soak.DSNs = append(soak.DSNs, testserver.Etcd(t).Addr)
 		}
 	}
+	soak.Run(t)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/stores/pgstore"
 )
 
@@ -65,9 +66,7 @@ func TestBrokenConnectionsNeverLetTwoIn(t *testing.T) {
 	await(t, "tables and a set declared new, over such connections", func() bool {
 		return s.Setup(t.Context()) == nil && l.Init(t.Context()) == nil
 	})
-	var mu sync.Mutex
-	var inside int
-	var last int64
+	var guard acceptance.Guard
 	var wait sync.WaitGroup
 	for range 6 {
 		wait.Go(func() {
@@ -77,22 +76,15 @@ func TestBrokenConnectionsNeverLetTwoIn(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				mu.Lock()
-				inside++
-				if inside > 1 || lease.Token() <= last {
-					t.Errorf("%d inside, token %d after %d", inside, lease.Token(), last)
-				}
-				last = lease.Token()
-				mu.Unlock()
+				guard.Enter(lease.Token())
 				_ = steady.Ping(t.Context()) // so that another one may come in
-				mu.Lock()
-				inside--
-				mu.Unlock()
+				guard.Leave()
 				_ = lease.Release(t.Context()) // its reply may be lost as well
 			}
 		})
 	}
 	wait.Wait()
+	guard.Judge(t, 6*15)
 	if lost.Load() == 0 {
 		t.Error("no reply was lost")
 	}
