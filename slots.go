@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
-
-	"github.com/quorumlock/quorum/internal/core"
 )
 
 // Slots is a counting semaphore: at most n holders at a time, each with a slot
@@ -157,29 +155,11 @@ func (s *Slots) agree(ctx context.Context) error {
 			}
 		}
 	}
-	next := 0
-	if !s.l.set.answered(status.Stores, &next) {
+	answered := func(i int, _ Store) bool { return status.Stores[i].Err == nil && !status.Stores[i].State.Quarantine }
+	if !s.l.set.satisfied(answered) {
 		return s.fails(ErrNoQuorum)
 	}
 	return nil
-}
-
-// answered reports whether a quorum of the set answered, by its leaves in order.
-func (c *CombinedStore) answered(leaves []StoreStatus, next *int) bool {
-	var who core.Set
-	for i, m := range c.members {
-		did := false
-		if inner, ok := As[*CombinedStore](m); ok {
-			did = inner.answered(leaves, next)
-		} else {
-			did = leaves[*next].Err == nil && !leaves[*next].State.Quarantine
-			*next++
-		}
-		if did {
-			who = who.With(i)
-		}
-	}
-	return c.rule.Met(who)
 }
 
 // Key returns the semaphore's key.
