@@ -147,22 +147,6 @@ func (n *ConsulNode) leads() error {
 	return err
 }
 
-// Stop kills the server as kill -9 does.
-func (n *ConsulNode) Stop() {
-	n.t.Helper()
-	n.end(syscall.SIGKILL)
-}
-
-// Restart starts the server again at the same address with what it had on
-// disk. One that still runs is killed first.
-func (n *ConsulNode) Restart() {
-	n.t.Helper()
-	n.end(syscall.SIGKILL)
-	if err := n.start(); err != nil {
-		n.t.Fatal(err)
-	}
-}
-
 // RestartEmpty is Restart with an empty disk.
 func (n *ConsulNode) RestartEmpty() {
 	n.t.Helper()
@@ -171,17 +155,4 @@ func (n *ConsulNode) RestartEmpty() {
 		n.t.Fatal(err)
 	}
 	n.Restart()
-}
-
-// Stall stops the process from running, as a long pause of its machine would.
-func (n *ConsulNode) Stall() {
-	n.t.Helper()
-	n.signal(syscall.SIGSTOP)
-	n.stopped()
-}
-
-// Resume ends a Stall.
-func (n *ConsulNode) Resume() {
-	n.t.Helper()
-	n.signal(syscall.SIGCONT)
 }

@@ -155,22 +155,6 @@ func (n *EtcdNode) serves() error {
 	return nil
 }
 
-// Stop kills the server as kill -9 does.
-func (n *EtcdNode) Stop() {
-	n.t.Helper()
-	n.end(syscall.SIGKILL)
-}
-
-// Restart starts the server again at the same address with what it had on
-// disk. One that still runs is killed first.
-func (n *EtcdNode) Restart() {
-	n.t.Helper()
-	n.end(syscall.SIGKILL)
-	if err := n.start(); err != nil {
-		n.t.Fatal(err)
-	}
-}
-
 // CopyDisk kills the server, copies what it has on disk, for
 // [EtcdNode.RestartFrom], and starts it again.
 func (n *EtcdNode) CopyDisk() (disk string) {
@@ -199,19 +183,3 @@ func (n *EtcdNode) RestartFrom(disk string) {
 	}
 	n.Restart()
 }
-
-// Stall stops the process from running, as a long pause of its machine would:
-// connections stay open and nothing is answered.
-func (n *EtcdNode) Stall() {
-	n.t.Helper()
-	n.signal(syscall.SIGSTOP)
-}
-
-// Resume ends a Stall. Requests that came meanwhile are then served.
-func (n *EtcdNode) Resume() {
-	n.t.Helper()
-	n.signal(syscall.SIGCONT)
-}
-
-// Log returns the end of the server's log.
-func (n *EtcdNode) Log() string { return n.tail() }

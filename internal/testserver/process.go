@@ -133,6 +133,40 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
+// Stop kills the server as kill -9 does: nothing is saved, and clients see
+// their connections closed.
+func (p *process) Stop() {
+	p.t.Helper()
+	p.end(syscall.SIGKILL)
+}
+
+// Restart starts the server again at the same address with what it had on
+// disk. One that still runs is killed first.
+func (p *process) Restart() {
+	p.t.Helper()
+	p.Stop()
+	if err := p.start(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Stall stops the process from running, as a long pause of its machine would:
+// connections stay open and nothing is answered.
+func (p *process) Stall() {
+	p.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	p.stopped()
+}
+
+// Resume ends a Stall. Requests that came meanwhile are then served.
+func (p *process) Resume() {
+	p.t.Helper()
+	p.signal(syscall.SIGCONT)
+}
+
+// Log returns the end of the server's log.
+func (p *process) Log() string { return p.tail() }
+
 // stopped returns when every thread of the server has heeded a SIGSTOP: one that
 // runs on for a moment may still answer. Only Linux tells.
 func (p *process) stopped() {

@@ -106,28 +106,11 @@ func Redis(t testing.TB, options ...RedisOption) *RedisNode {
 	return nil
 }
 
-// Stop kills the server as kill -9 does: nothing is saved, and clients see
-// their connections closed.
-func (n *RedisNode) Stop() {
-	n.t.Helper()
-	n.end(syscall.SIGKILL)
-}
-
 // Terminate ends the server by SIGTERM, so that it saves what it is configured
 // to save.
 func (n *RedisNode) Terminate() {
 	n.t.Helper()
 	n.end(syscall.SIGTERM)
-}
-
-// Restart starts the server again at the same address with what it had on
-// disk. One that still runs is killed first.
-func (n *RedisNode) Restart() {
-	n.t.Helper()
-	n.end(syscall.SIGKILL)
-	if err := n.start(); err != nil {
-		n.t.Fatal(err)
-	}
 }
 
 // RestartEmpty starts the server again at the same address with an empty disk.
@@ -165,22 +148,6 @@ func (n *RedisNode) RestartFrom(disk string) {
 		n.t.Fatal(err)
 	}
 }
-
-// Stall stops the process from running, as a long pause of its machine would:
-// connections stay open and nothing is answered.
-func (n *RedisNode) Stall() {
-	n.t.Helper()
-	n.signal(syscall.SIGSTOP)
-}
-
-// Resume ends a Stall. Requests that came meanwhile are then served.
-func (n *RedisNode) Resume() {
-	n.t.Helper()
-	n.signal(syscall.SIGCONT)
-}
-
-// Log returns the end of the server's log.
-func (n *RedisNode) Log() string { return n.tail() }
 
 // fresh writes the configuration and empties the data. The configuration is a
 // file, since a sentinel keeps its state in it, and a password in the arguments
