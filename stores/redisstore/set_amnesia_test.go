@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/redisstore"
 )
@@ -45,21 +46,21 @@ func TestR46NodeThatForgotLetsNoRivalIn(t *testing.T) {
 				} else {
 					s.combine(redisstore.UnsafeNoGuard())
 				}
-				l := s.fresh(quorum.TTL(20*time.Second), quorum.MaxTTL(20*time.Second), quorum.NoRenew())
+				l := s.Fresh(quorum.TTL(20*time.Second), quorum.MaxTTL(20*time.Second), quorum.NoRenew())
 				cycle(t, l, "warm-up")
 				var disk string
 				if tc.option != nil {
-					poll(t, 5*time.Second, "the append-only file of node 1", func() bool {
+					acceptance.Poll(t, 5*time.Second, "the append-only file of node 1", func() bool {
 						info, err := s.clients[1].Info(t.Context(), "persistence").Result()
 						return err == nil && len(info) > 0
 					})
 					disk = s.nodes[1].CopyDisk()
 				}
-				s.cut(2)
+				s.Cut(2)
 				holder := acquire(t, l, "job")
 				tc.forget(s.nodes[1], disk)
-				s.cut(0) // the rival does not even see the node that remembers
-				rival, err := s.locker(quorum.TTL(20*time.Second), quorum.MaxTTL(20*time.Second)).TryAcquire(t.Context(), "job")
+				s.Cut(0) // the rival does not even see the node that remembers
+				rival, err := s.Locker(quorum.TTL(20*time.Second), quorum.MaxTTL(20*time.Second)).TryAcquire(t.Context(), "job")
 				if guard && (rival != nil || !errors.Is(err, quorum.ErrNoQuorum)) {
 					t.Errorf("a rival beside %v, which is held: %v, %v", holder.Token(), rival, err)
 				}
@@ -69,7 +70,7 @@ func TestR46NodeThatForgotLetsNoRivalIn(t *testing.T) {
 				if holder.Err() != nil {
 					t.Errorf("the holder: %v", holder.Err())
 				}
-				s.cut()
+				s.Cut()
 			})
 		}
 	}
@@ -79,7 +80,7 @@ func TestR29TokensGrowAfterFlushall(t *testing.T) {
 	// F002: one node of three, and of five, forgets between acquisitions.
 	for _, n := range []int{3, 5} {
 		s := newSet(t, n)
-		l := s.fresh(short...)
+		l := s.Fresh(short...)
 		last := int64(0)
 		for round := range 2 * n {
 			token := cycle(t, l, "job")
@@ -91,7 +92,7 @@ func TestR29TokensGrowAfterFlushall(t *testing.T) {
 				t.Fatal(err)
 			}
 			if round%2 == 1 { // every other time all of them are back before the next
-				poll(t, 20*time.Second, "the end of all quarantines", func() bool { return s.allVote(l) })
+				acceptance.Poll(t, 20*time.Second, "the end of all quarantines", func() bool { return s.allVote(l) })
 			}
 		}
 	}
@@ -123,7 +124,7 @@ func (s *set) allVote(l *quorum.Locker) bool {
 
 func TestR29AllRestartEmptyAndServeAgain(t *testing.T) {
 	s := newSet(t, 3)
-	l := s.fresh(short...)
+	l := s.Fresh(short...)
 	before := cycle(t, l, "job")
 	for _, n := range s.nodes {
 		n.RestartEmpty()
@@ -139,7 +140,7 @@ func TestR29AllRestartEmptyAndServeAgain(t *testing.T) {
 	if after <= before {
 		t.Errorf("token %d after %d", after, before)
 	}
-	warned := s.seen(quorum.EventRefilled)
+	warned := s.Seen(quorum.EventRefilled)
 	if len(warned) == 0 || warned[0].Err == nil {
 		t.Errorf("that the servers' clocks vouch for the order was told as %+v", warned)
 	}
@@ -148,14 +149,14 @@ func TestR29AllRestartEmptyAndServeAgain(t *testing.T) {
 func TestNewSetServesAtOnceAfterInitAndByItselfAfterMaxTTL(t *testing.T) {
 	t.Run("after init", func(t *testing.T) {
 		s := newSet(t, 3)
-		l := s.fresh(quorum.MaxTTL(time.Minute))
+		l := s.Fresh(quorum.MaxTTL(time.Minute))
 		if _, err := l.TryAcquire(t.Context(), "job"); err != nil {
 			t.Errorf("after Init: %v", err)
 		}
 	})
 	t.Run("by itself", func(t *testing.T) {
 		s := newSet(t, 3)
-		l := s.locker(short...)
+		l := s.Locker(short...)
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
@@ -165,8 +166,8 @@ func TestNewSetServesAtOnceAfterInitAndByItselfAfterMaxTTL(t *testing.T) {
 		if gone := time.Since(start); gone < 1900*time.Millisecond {
 			t.Errorf("a new set served after %v, before MaxTTL was over", gone)
 		}
-		if len(s.seen(quorum.EventNewSet)) != 1 {
-			t.Errorf("that the set is new was told %d times, want once", len(s.seen(quorum.EventNewSet)))
+		if len(s.Seen(quorum.EventNewSet)) != 1 {
+			t.Errorf("that the set is new was told %d times, want once", len(s.Seen(quorum.EventNewSet)))
 		}
 	})
 }

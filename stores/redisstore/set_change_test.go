@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/redisstore"
 )
@@ -175,5 +176,5 @@ func (w *replacing) works(at int) {
 		return w.by[at]
 	}
 	before := count()
-	poll(w.t, 30*time.Second, "clients with settings "+strconv.Itoa(at)+" take the lock", func() bool { return count() >= before+5 })
+	acceptance.Poll(w.t, 30*time.Second, "clients with settings "+strconv.Itoa(at)+" take the lock", func() bool { return count() >= before+5 })
 }

@@ -11,8 +11,8 @@ import (
 // Five readers and three writers on five servers: never a writer with anyone.
 func TestR32ReadersAndWritersOnFiveServers(t *testing.T) {
 	s := newSet(t, 5)
-	s.fresh()
-	stats, err := rwtest.Run(t.Context(), func() *quorum.Locker { return s.locker() }, 5, 3, 3000, 30*time.Second, 1)
+	s.Fresh()
+	stats, err := rwtest.Run(t.Context(), func() *quorum.Locker { return s.Locker() }, 5, 3, 3000, 30*time.Second, 1)
 	if err != nil {
 		t.Error(err)
 	}

@@ -41,7 +41,7 @@ func TestTenProcessesNeverOverlapWhileNodesFail(t *testing.T) {
 	soak.Trouble = func(entered func() int) {
 		total := soak.Processes * soak.Rounds
 		wait := func(what string, n int) {
-			poll(t, time.Minute, what, func() bool { return entered() > n || t.Failed() })
+			acceptance.Poll(t, time.Minute, what, func() bool { return entered() > n || t.Failed() })
 		}
 		wait("the first quarter", total/4)
 		nodes[1].Stop()

@@ -11,23 +11,24 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/storetest"
 )
 
 func TestF001TokensGrowOverOverlappingQuorums(t *testing.T) {
 	s := newSet(t, 5)
-	l := s.fresh()
+	l := s.Fresh()
 	// Store 0 alone grants fifty times, so that its counter runs ahead.
-	s.cut(1, 2, 3, 4)
+	s.Cut(1, 2, 3, 4)
 	for range 50 {
 		if lease, err := l.TryAcquire(t.Context(), "job", quorum.AskOrder(quorum.AllAtOnce)); err == nil {
 			t.Fatalf("one node of five was enough: %v", lease.Votes())
 		}
 	}
-	s.cut(3, 4)
+	s.Cut(3, 4)
 	a := cycle(t, l, "job")
-	s.cut(0, 1)
+	s.Cut(0, 1)
 	b := cycle(t, l, "job")
 	if b <= a {
 		t.Fatalf("token %d of {2, 3, 4} is not above %d of {0, 1, 2}", b, a)
@@ -36,7 +37,7 @@ func TestF001TokensGrowOverOverlappingQuorums(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	for last, round := b, 0; round < 200; round++ {
 		gone := random.Perm(5)[:2]
-		s.cut(gone...)
+		s.Cut(gone...)
 		token := cycle(t, l, "job")
 		if token <= last {
 			t.Fatalf("round %d without nodes %v: token %d after %d", round, gone, token, last)
@@ -47,7 +48,7 @@ func TestF001TokensGrowOverOverlappingQuorums(t *testing.T) {
 
 func TestAcquireIsOneCallANode(t *testing.T) {
 	s := newSet(t, 3)
-	l := s.fresh()
+	l := s.Fresh()
 	cycle(t, l, "job")
 	settled := func() []int {
 		var counts []int
@@ -91,7 +92,7 @@ func TestNamesUsedOnceNeedNoConfirmAndLeaveNothing(t *testing.T) {
 	}
 	s := &set{t: t, nodes: nodes}
 	s.combine()
-	l := s.fresh(quorum.TTL(time.Minute), quorum.CallLimit(20*time.Second)) // a busy machine may stall
+	l := s.Fresh(quorum.TTL(time.Minute), quorum.CallLimit(20*time.Second)) // a busy machine may stall
 	cycle(t, l, "first")
 	idle := s.memory()
 	jobs := make(chan int)
@@ -122,7 +123,7 @@ func TestNamesUsedOnceNeedNoConfirmAndLeaveNothing(t *testing.T) {
 		}
 	}
 	confirms := 0
-	for _, sp := range s.spoil {
+	for _, sp := range s.Spoil {
 		confirms += len(sp.Log(storetest.Verbs(storetest.VerbExtend)))
 	}
 	if confirms != 0 {
@@ -133,7 +134,7 @@ func TestNamesUsedOnceNeedNoConfirmAndLeaveNothing(t *testing.T) {
 	for _, c := range clocks {
 		c.Advance(30 * time.Minute)
 	}
-	poll(t, time.Minute, "the counters' end", func() bool {
+	acceptance.Poll(t, time.Minute, "the counters' end", func() bool {
 		for _, c := range s.clients {
 			if n, err := c.DBSize(t.Context()).Result(); err != nil || n > 10 {
 				return false
