@@ -151,13 +151,3 @@ func Cycle(t *testing.T, l *quorum.Locker, key string) int64 {
 	_ = lease.Release(t.Context()) // a member that is cut off is told later
 	return lease.Token()
 }
-
-// Poll waits for what servers do in their own time.
-func Poll(t *testing.T, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, limit)
-		}
-	}
-}

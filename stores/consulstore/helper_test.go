@@ -1,8 +1,6 @@
 package consulstore_test
 
 import (
-	"context"
-	"crypto/rand"
 	"flag"
 	"net/http"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/consulstore"
 )
@@ -70,13 +69,6 @@ func store(t testing.TB, c *api.Client, options ...consulstore.Option) *consulst
 	return s
 }
 
-// owner returns a new owner in its first attempt.
-func owner() quorum.Owner {
-	o := quorum.Owner{Attempt: 1}
-	_, _ = rand.Read(o.ID[:])
-	return o
-}
-
 // maxTTL is long enough for a busy machine, and short enough to be waited for:
 // a vote and a quarantine of it are over after 6 s.
 const maxTTL = 3 * time.Second
@@ -86,6 +78,22 @@ func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
 		Key: key, Owner: o, TTL: maxTTL, MaxTTL: maxTTL, Limit: 10 * time.Second, Set: 0xfeed, Label: "tester",
 	}
+}
+
+// What all stores' tests share.
+var (
+	owner       = acceptance.Owner
+	mustAcquire = acceptance.MustAcquire
+	mustExtend  = acceptance.MustExtend
+	mustRelease = acceptance.MustRelease
+	wantOutcome = acceptance.WantOutcome
+	await       = acceptance.Await
+)
+
+// declareNew ends the quarantine that every server begins with.
+func declareNew(t testing.TB, s *consulstore.Store) {
+	t.Helper()
+	acceptance.DeclareNew(t, s, ask("", quorum.Owner{}))
 }
 
 // ending is ask for a vote that ends soon.
@@ -104,63 +112,4 @@ func fresh(t *testing.T) (*consulstore.Store, *testserver.ConsulNode) {
 	s := store(t, client(t, node.Addr))
 	declareNew(t, s)
 	return s, node
-}
-
-// declareNew ends the quarantine that every server begins with.
-func declareNew(t testing.TB, s *consulstore.Store) {
-	t.Helper()
-	r := ask("", quorum.Owner{})
-	step, err := s.ReadStep(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if step.Quarantine == "" {
-		t.Fatal("a server that was never used is not in quarantine")
-	}
-	if err := s.Raise(t.Context(), r, quorum.Raise{Quarantine: step.Quarantine, Fresh: true}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mustAcquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
-	t.Helper()
-	g, err := s.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatalf("acquire %q: %v", r.Key, err)
-	}
-	return g
-}
-
-func mustExtend(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
-	t.Helper()
-	g, err := s.Extend(t.Context(), r)
-	if err != nil {
-		t.Fatalf("extend %q: %v", r.Key, err)
-	}
-	return g
-}
-
-func mustRelease(t testing.TB, s quorum.Store, r quorum.Request) {
-	t.Helper()
-	if err := s.Release(context.WithoutCancel(t.Context()), r); err != nil {
-		t.Fatalf("release %q: %v", r.Key, err)
-	}
-}
-
-// wantOutcome fails unless err counts as want.
-func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
-	t.Helper()
-	if got := quorum.OutcomeOf(err); got != want {
-		t.Fatalf("outcome %v (%v), want %v", got, err, want)
-	}
-}
-
-// await polls for a condition, within a bound.
-func await(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited 30 s for %s", what)
-		}
-	}
 }

@@ -1,8 +1,6 @@
 package etcdstore_test
 
 import (
-	"context"
-	"crypto/rand"
 	"testing"
 	"time"
 
@@ -10,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/etcdstore"
 )
@@ -66,13 +65,6 @@ func fresh(t testing.TB) (*testserver.EtcdNode, *clientv3.Client, *etcdstore.Sto
 	return node, c, s
 }
 
-// owner returns a new owner in its first attempt.
-func owner() quorum.Owner {
-	o := quorum.Owner{Attempt: 1}
-	_, _ = rand.Read(o.ID[:])
-	return o
-}
-
 // ask is a request of the set that all these tests are.
 func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
@@ -80,61 +72,18 @@ func ask(key string, o quorum.Owner) quorum.Request {
 	}
 }
 
+// What all stores' tests share.
+var (
+	owner       = acceptance.Owner
+	mustAcquire = acceptance.MustAcquire
+	mustExtend  = acceptance.MustExtend
+	mustRelease = acceptance.MustRelease
+	wantOutcome = acceptance.WantOutcome
+	await       = acceptance.Poll
+)
+
 // declareNew ends the quarantine that every server begins with.
 func declareNew(t testing.TB, s *etcdstore.Store) {
 	t.Helper()
-	r := ask("", quorum.Owner{})
-	step, err := s.ReadStep(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if step.Quarantine == "" {
-		t.Fatal("a server that was never used is not in quarantine")
-	}
-	if err := s.Raise(t.Context(), r, quorum.Raise{Quarantine: step.Quarantine, Fresh: true}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mustAcquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
-	t.Helper()
-	g, err := s.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatalf("acquire %q: %v", r.Key, err)
-	}
-	return g
-}
-
-func mustExtend(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
-	t.Helper()
-	g, err := s.Extend(t.Context(), r)
-	if err != nil {
-		t.Fatalf("extend %q: %v", r.Key, err)
-	}
-	return g
-}
-
-func mustRelease(t testing.TB, s quorum.Store, r quorum.Request) {
-	t.Helper()
-	if err := s.Release(context.WithoutCancel(t.Context()), r); err != nil {
-		t.Fatalf("release %q: %v", r.Key, err)
-	}
-}
-
-// wantOutcome fails unless err counts as want.
-func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
-	t.Helper()
-	if got := quorum.OutcomeOf(err); got != want {
-		t.Fatalf("outcome %v (%v), want %v", got, err, want)
-	}
-}
-
-// await polls for a condition, within a bound.
-func await(t testing.TB, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, limit)
-		}
-	}
+	acceptance.DeclareNew(t, s, ask("", quorum.Owner{}))
 }

@@ -3,8 +3,6 @@
 package pgstore_test
 
 import (
-	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"sync"
@@ -16,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/pgstore"
 )
@@ -103,13 +102,6 @@ func fresh(t testing.TB) (s *pgstore.Store, schema string, p *pgxpool.Pool) {
 	return s, schema, p
 }
 
-// owner returns a new owner in its first attempt.
-func owner() quorum.Owner {
-	o := quorum.Owner{Attempt: 1}
-	_, _ = rand.Read(o.ID[:])
-	return o
-}
-
 // ask is a request of the set that all these tests are.
 func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
@@ -118,51 +110,26 @@ func ask(key string, o quorum.Owner) quorum.Request {
 	}
 }
 
+// What all stores' tests share.
+var (
+	owner       = acceptance.Owner
+	mustAcquire = acceptance.MustAcquire
+	mustRelease = acceptance.MustRelease
+	wantOutcome = acceptance.WantOutcome
+	await       = acceptance.Await
+)
+
+// declareNew ends the quarantine that every server begins with.
+func declareNew(t testing.TB, s *pgstore.Store) {
+	t.Helper()
+	acceptance.DeclareNew(t, s, ask("", quorum.Owner{}))
+}
+
 // lastingAsk is one whose votes outlast a test.
 func lastingAsk(key string, o quorum.Owner) quorum.Request {
 	r := ask(key, o)
 	r.TTL, r.MaxTTL = time.Minute, time.Minute
 	return r
-}
-
-// declareNew ends the quarantine that every server begins with.
-func declareNew(t testing.TB, s *pgstore.Store) {
-	t.Helper()
-	r := ask("", quorum.Owner{})
-	step, err := s.ReadStep(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if step.Quarantine == "" {
-		t.Fatal("a store that was never used is not in quarantine")
-	}
-	if err := s.Raise(t.Context(), r, quorum.Raise{Quarantine: step.Quarantine, Fresh: true}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mustAcquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
-	t.Helper()
-	g, err := s.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatalf("acquire %q: %v", r.Key, err)
-	}
-	return g
-}
-
-func mustRelease(t testing.TB, s quorum.Store, r quorum.Request) {
-	t.Helper()
-	if err := s.Release(context.WithoutCancel(t.Context()), r); err != nil {
-		t.Fatalf("release %q: %v", r.Key, err)
-	}
-}
-
-// wantOutcome fails unless err counts as want.
-func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
-	t.Helper()
-	if got := quorum.OutcomeOf(err); got != want {
-		t.Fatalf("outcome %v (%v), want %v", got, err, want)
-	}
 }
 
 // run runs a statement that is none of the store's.
@@ -180,14 +147,4 @@ func one[T any](t testing.TB, p *pgxpool.Pool, text string, args ...any) (value 
 		t.Fatalf("%s: %v", text, err)
 	}
 	return value
-}
-
-// await polls for what a server does in its own time.
-func await(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited 30 s for %s", what)
-		}
-	}
 }

@@ -1,8 +1,6 @@
 package redisstore_test
 
 import (
-	"context"
-	"crypto/rand"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/stores/redisstore"
 	"github.com/quorumlock/quorum/stores/redisstore/internal/trial"
 )
@@ -37,13 +36,6 @@ func store(t testing.TB, c redis.UniversalClient, options ...redisstore.Option) 
 	return s
 }
 
-// owner returns a new owner in its first attempt.
-func owner() quorum.Owner {
-	o := quorum.Owner{Attempt: 1}
-	_, _ = rand.Read(o.ID[:])
-	return o
-}
-
 // ask is a request of the set that all these tests are.
 func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
@@ -52,48 +44,20 @@ func ask(key string, o quorum.Owner) quorum.Request {
 	}
 }
 
+// What all stores' tests share.
+var (
+	owner         = acceptance.Owner
+	mustAcquire   = acceptance.MustAcquire
+	declareNewFor = acceptance.DeclareNew
+	mustRelease   = acceptance.MustRelease
+	wantOutcome   = acceptance.WantOutcome
+	await         = acceptance.Await
+)
+
 // declareNew ends the quarantine that every server begins with.
 func declareNew(t testing.TB, s *redisstore.Store) {
 	t.Helper()
-	declareNewFor(t, s, ask("", quorum.Owner{}))
-}
-
-func declareNewFor(t testing.TB, s *redisstore.Store, r quorum.Request) {
-	t.Helper()
-	step, err := s.ReadStep(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if step.Quarantine == "" {
-		t.Fatal("a server that was never used is not in quarantine")
-	}
-	if err := s.Raise(t.Context(), r, quorum.Raise{Quarantine: step.Quarantine, Fresh: true}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mustAcquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
-	t.Helper()
-	g, err := s.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatalf("acquire %q: %v", r.Key, err)
-	}
-	return g
-}
-
-func mustRelease(t testing.TB, s quorum.Store, r quorum.Request) {
-	t.Helper()
-	if err := s.Release(context.WithoutCancel(t.Context()), r); err != nil {
-		t.Fatalf("release %q: %v", r.Key, err)
-	}
-}
-
-// wantOutcome fails unless err counts as want.
-func wantOutcome(t testing.TB, err error, want quorum.Outcome) {
-	t.Helper()
-	if got := quorum.OutcomeOf(err); got != want {
-		t.Fatalf("outcome %v (%v), want %v", got, err, want)
-	}
+	acceptance.DeclareNew(t, s, ask("", quorum.Owner{}))
 }
 
 // runID asks a server which life of it this is.

@@ -14,16 +14,6 @@ import (
 	"github.com/quorumlock/quorum/stores/redisstore"
 )
 
-// await polls a real server, bounded.
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited 20 s for %s", what)
-		}
-	}
-}
-
 // leave takes a store out of quarantine as a lone one leaves, once its time is
 // over.
 func leave(t *testing.T, s *redisstore.Store) {
