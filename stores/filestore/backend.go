@@ -74,7 +74,7 @@ func (d *directory) begin(key string) (*running, error) {
 	if r.before, r.after, err = d.loadRecord(); err != nil {
 		return nil, err
 	}
-	r.time = r.after.now(d.clock)
+	r.time = r.after.Now(d.clock)
 	if key != "" {
 		r.name, err = d.loadName(key, &r.after, r.time)
 	}

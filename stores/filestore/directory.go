@@ -143,7 +143,7 @@ func (d *directory) prepare() error {
 	}
 	if empty && (untouched || !sure) {
 		r := d.newLife(record{})
-		r.Record = model.NewRecord(d.store, d.boot, r.now(d.clock))
+		r.Record = model.NewRecord(d.store, d.boot, r.Now(d.clock))
 		if err := d.keepRecord(r); err != nil {
 			return fmt.Errorf("write the first record: %w", err)
 		}

@@ -7,32 +7,27 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
 
-	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/platform"
 )
 
-const bootIDFile = "/proc/sys/kernel/random/boot_id"
-
 func thisMachine() (*machine, error) {
-	boot, err := os.ReadFile(bootIDFile)
-	id := strings.ReplaceAll(strings.TrimSpace(string(boot)), "-", "")
-	if err != nil || !isHex(id) || len(id) != 32 {
-		return nil, fmt.Errorf("%w: files without a boot id in %s, since leases of an earlier boot "+
-			"could not be told (mount /proc): %w", quorum.ErrUnsupported, bootIDFile, err)
+	boot, err := platform.BootID()
+	if err != nil {
+		return nil, err
 	}
 	groups, err := os.Getgroups()
 	if err != nil {
 		return nil, fmt.Errorf("read the groups of this process: %w", err)
 	}
 	return &machine{
-		boot: id, clock: clock.System(), wall: time.Now,
+		boot: boot, clock: clock.System(), wall: time.Now,
 		user: os.Geteuid(), groups: append(groups, os.Getegid()),
-		owner: owner, identity: identity, tryLock: tryLock, network: network, untouched: untouched,
+		owner: owner, identity: platform.Identity, tryLock: tryLock, network: platform.Network, untouched: untouched,
 		sync: (*os.File).Sync,
 	}, nil
 }
@@ -40,11 +35,6 @@ func thisMachine() (*machine, error) {
 func owner(fi fs.FileInfo) (uid, gid int) {
 	st := fi.Sys().(*syscall.Stat_t)
 	return int(st.Uid), int(st.Gid)
-}
-
-func identity(fi fs.FileInfo) string {
-	st := fi.Sys().(*syscall.Stat_t)
-	return fmt.Sprintf("file:%x:%x", st.Dev, st.Ino)
 }
 
 var lockFlags = map[lockKind]int{
@@ -66,34 +56,6 @@ func tryLock(f *os.File, kind lockKind) error {
 			return err
 		}
 	}
-}
-
-// networks are the values of statfs(2)'s f_type that may be another machine's.
-var networks = map[uint32]string{
-	0x00006969: "NFS",
-	0xff534d42: "CIFS",
-	0xfe534d42: "SMB2",
-	0x0000517b: "SMB",
-	0x65735546: "FUSE",
-	0x01021997: "9P",
-	0x0bd00bd0: "Lustre",
-	0x00c36400: "Ceph",
-	0x5346414f: "AFS",
-	0x6b414653: "AFS",
-	0x73757245: "Coda",
-	0x01161970: "GFS2",
-	0x7461636f: "OCFS2",
-	0x47504653: "GPFS",
-	0x19830326: "BeeGFS",
-	0x786f4256: "VirtualBox shared folder",
-}
-
-func network(dir *os.File) string {
-	var st syscall.Statfs_t
-	if err := syscall.Fstatfs(int(dir.Fd()), &st); err != nil {
-		return "unknown file system (" + err.Error() + ")"
-	}
-	return networks[uint32(st.Type)]
 }
 
 // statx is statx(2)'s number, which package syscall does not know.

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"time"
 
-	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/internal/model"
+	"github.com/quorumlock/quorum/internal/platform"
 )
 
 // record is the file of what the store keeps of itself. It is the one file
@@ -30,31 +29,20 @@ import (
 //
 // The price is that tokens jump to the next step with each boot.
 type record struct {
-	Format int
-	Boot   string
-	Anchor int64      // the store's clock minus the machine's, in microseconds
-	Life   model.Time // when this life began; part of its files' names
-	Before model.Time // the same of the life before, 0 if there was none
+	Format         int
+	platform.Epoch            // its Life is part of the names' files' names
+	Before         model.Time // the same of the life before, 0 if there was none
 	model.Record
 }
 
 const recordFormat = 1
 
-// now reads the store's clock. It shows Unix time as it was when this life
-// began and goes on with the machine's own clock, which nobody can set: a turn
-// of the wall clock, or another zone, neither ends a lease nor keeps one.
-func (r *record) now(c clock.Clock) model.Time {
-	return model.Time(r.Anchor + int64(time.Duration(c.Now())/time.Microsecond))
-}
-
 // newLife returns what follows on old with the next boot, or with a record
 // lost.
 func (d *directory) newLife(old record) record {
 	r := old
-	r.Format, r.Boot = recordFormat, d.boot
-	r.Anchor = 0
-	r.Anchor = d.wall().UnixMicro() - int64(r.now(d.clock))
-	r.Life, r.Before = max(r.now(d.clock), old.Life+1), old.Life
+	r.Format, r.Before = recordFormat, old.Life
+	r.Epoch = old.Next(d.boot, d.clock, d.wall())
 	return r
 }
 
@@ -88,7 +76,7 @@ func (d *directory) loadRecord() (before, after record, err error) {
 		return before, before, nil
 	}
 	after = d.newLife(before)
-	after.Resume(d.boot, after.now(d.clock))
+	after.Resume(d.boot, after.Now(d.clock))
 	if d.remote {
 		// The other boot may be another machine's, whose holders live. Its
 		// votes cannot be timed here, so they count as forgotten.
