@@ -73,6 +73,8 @@ var layers = []layer{
 	{dir: "fence/fencetest", own: []string{"fence"}, instead: "it checks a guard and needs nothing else"},
 	{dir: "fence", tests: []string{".", "stores/memstore", "fence/fencetest"}, instead: "a guard needs a token and nothing else"},
 	{dir: "config", own: []string{"."}, tests: []string{"stores/memstore"}, instead: "it is given openers"},
+	{dir: "mw/watermillmw/rabbittest", tests: []string{".", "internal/testserver", "mw", "mw/watermillmw", "stores/redisstore"}, instead: "it shows the middleware on real servers"},
+	{dir: "mw/watermillmw", own: []string{".", "mw"}, tests: []string{"clock", "stores/memstore", "storetest"}, instead: "it is given a Locker"},
 	{dir: "mw", own: []string{"."}, tests: []string{"clock", "stores/memstore", "storetest"}, instead: "it is given a Locker"},
 	{dir: ".", own: []string{"clock", "internal/core"}, others: []string{"golang.org/x/sync"},
 		tests:   []string{"internal/model", "internal/modelstore", "internal/rwtest", "internal/sim", "internal/testserver", "stores/memstore", "stores/filestore", "storetest", "fence"},
