@@ -26,6 +26,7 @@ const (
 	BugNoYield                            // who waits in line keeps the votes that it has
 	BugOwnTickets                         // every store gives a ticket of its own
 	BugDenialUndoesWake                   // a turn that came during a call is undone by the call's denial
+	BugYieldsInPlace                      // who waits in line does so in the attempt that failed
 )
 
 func (b Bugs) has(bug Bugs) bool { return b&bug != 0 }

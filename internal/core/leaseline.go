@@ -26,7 +26,7 @@ type waiting struct {
 // place is where it stands in one store.
 type place struct {
 	pollAt clock.Instant // when to ask again
-	tries  uint8         // requests in a row without a clear answer
+	tries  uint8         // requests in a row that found no place
 }
 
 const (
@@ -105,12 +105,18 @@ func (l *Lease) heard(now clock.Instant, i int, c call, a Answer) {
 		} else {
 			w.trip += (took - w.trip) / 8
 		}
+	}
+	there := a.Outcome == Contended || a.Outcome == Ready
+	stands := l.q.slots[i].stands
+	if there && (stands || !c.wait.Queued()) {
 		p.tries = 0
 	}
-	switch there := a.Outcome == Contended || a.Outcome == Ready; {
-	case there && c.wait.Queued() && !l.q.slots[i].stands:
-		w.ready = w.ready.Without(i) // not at our ticket: it would rank elsewhere than in the others
-		l.pollIn(now, i, 0)
+	switch {
+	case there && c.wait.Queued() && !stands:
+		// Not at our ticket: it would rank elsewhere than in the others. Again and
+		// again it is a store that refuses and keeps no place.
+		w.ready = w.ready.Without(i)
+		l.pollIn(now, i, p.pause())
 	case a.Outcome == Ready:
 		l.myTurn(now, i, a.Token)
 	case there && woken:
@@ -122,8 +128,7 @@ func (l *Lease) heard(now clock.Instant, i int, c call, a Answer) {
 		w.ready = w.ready.Without(i)
 	default:
 		w.ready = w.ready.Without(i)
-		l.pollIn(now, i, min(retryMin<<min(p.tries, 10), retryMax))
-		p.tries = min(p.tries+1, 10)
+		l.pollIn(now, i, retryMin+p.pause())
 	}
 	if c.wait == WaitQueue {
 		if why := l.q.outlook(l.last); why != l.last {
@@ -131,6 +136,16 @@ func (l *Lease) heard(now clock.Instant, i int, c call, a Answer) {
 			l.tell(Notice{Kind: NoticeAttempt, Failure: why})
 		}
 	}
+}
+
+// pause is that before the next request to a store that keeps no place: none at
+// first, and then one that doubles.
+func (p *place) pause() (d time.Duration) {
+	if p.tries > 0 {
+		d = min(retryMin<<(p.tries-1), retryMax)
+	}
+	p.tries = min(p.tries+1, 10)
+	return d
 }
 
 // pollIn has store i asked again in a while, in time to keep the place there.

@@ -77,7 +77,9 @@ func (q *Quorum) stood(now clock.Instant, i int, c call, a Answer) {
 // so that whatever the last one may have got is given up, it stands in line
 // where it does not yet.
 func (q *Quorum) Yield(now clock.Instant) {
-	q.attempt++
+	if !q.cfg.Bugs.has(BugYieldsInPlace) {
+		q.attempt++
+	}
 	for i := range q.slots {
 		s := &q.slots[i]
 		if q.cfg.Bugs.has(BugNoYield) && s.vote == granted {
@@ -95,7 +97,8 @@ func (q *Quorum) Yield(now clock.Instant) {
 
 // Stand asks store i how the line stands, and keeps the place in it.
 func (q *Quorum) Stand(now clock.Instant, i int) {
-	if s := &q.slots[i]; s.want == wantNothing {
+	s := &q.slots[i]
+	if keeps := q.cfg.Bugs.has(BugNoYield) && s.vote == granted; s.want == wantNothing && !keeps {
 		s.want = wantStand
 		q.pump(now, i)
 	}

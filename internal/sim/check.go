@@ -26,11 +26,12 @@ const (
 	AfterEnd                  // a lease that is over, or a closed locker, does something by itself
 	Messages                  // more messages than an acquisition may cost, or two calls to a store at once
 	Progress                  // all is calm, and yet somebody does not get in, or a store does not vote
+	Starved                   // somebody waits for longer than the world allows
 	checkers
 )
 
 var checkerNames = [checkers]string{
-	"exclusion", "sharing", "order", "unique", "fence", "remaining", "left behind", "stray vote", "after the end", "messages", "progress",
+	"exclusion", "sharing", "order", "unique", "fence", "remaining", "left behind", "stray vote", "after the end", "messages", "progress", "starved",
 }
 
 func (c Checker) String() string { return checkerNames[c] }
@@ -157,7 +158,11 @@ func (w *World) checkToken(l *Lease) {
 func (l *Lease) sends(now clock.Instant, call *core.Call) {
 	w := l.c.w
 	r := &call.Req
-	l.calls++
+	if r.Wait == core.WaitQueue {
+		l.polls++
+	} else {
+		l.calls++
+	}
 	// What an event sends may leave before the event has ended the lease, so
 	// the stage before it counts as well.
 	stage, before := l.m.Stage(), l.stage
@@ -166,7 +171,7 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 		w.violate(AfterEnd, l.key, "client %d sends %v to %s after its locker was closed", l.c.id, r.Verb, StoreName(call.Store))
 	case l.byItself(stage, before, call):
 		w.violate(AfterEnd, l.key, "lease %d is lost, and sends %v to %s by itself", l.serial, r.Verb, StoreName(call.Store))
-	case r.Verb != core.Release && !mayAsk(stage) && !mayAsk(before):
+	case r.Verb != core.Release && !mayAsk(stage) && !mayAsk(before) && !(r.Wait == core.WaitQueue && (stage == core.Waiting || before == core.Waiting)):
 		w.violate(AfterEnd, l.key, "lease %d is %s, and sends %v/%v to %s", l.serial, stageNames[stage], r.Verb, r.Kind, StoreName(call.Store))
 	}
 	for i := range l.flights {
@@ -175,7 +180,7 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 		}
 	}
 	switch {
-	case r.Verb == core.Acquire && r.Kind == core.New && l.m.Quorum().Attempt() != l.attempt:
+	case r.Verb == core.Acquire && r.Kind == core.New && r.Wait != core.WaitQueue && l.begins(r, before, stage) && l.askedFrom != now:
 		l.attempt, l.askedFrom = l.m.Quorum().Attempt(), now
 		w.report.Attempts++
 	case (r.Verb == core.Extend && !l.m.Quorum().Promoting() || r.Kind == core.Convert) && stage == core.Holding && l.extended != now:
@@ -201,6 +206,7 @@ func (w *World) checkLeft(l *Lease) {
 	if most := int(l.m.Quorum().Attempt()+1)*n*(n+17) + (l.rounds+1)*3*n; l.calls > most {
 		w.violate(Messages, l.key, "lease %d took %d messages in %d attempts: at most %d", l.serial, l.calls, l.m.Quorum().Attempt(), most)
 	}
+	w.checkPolls(l)
 	if !l.clean || w.cfg.Unsteady {
 		return // where clocks jump, a tombstone may be over too soon
 	}
@@ -211,6 +217,9 @@ func (w *World) checkLeft(l *Lease) {
 		}
 		if v := l.vote(node); v != nil && v.Until > node.time(w.now) {
 			w.violate(LeftBehind, l.key, "lease %d is done, and has a vote in store %s", l.serial, StoreName(i))
+		}
+		if l.stands(node) {
+			w.violate(LeftBehind, l.key, "lease %d is done, and stands in line in store %s", l.serial, StoreName(i))
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Client struct {
 	servers identities
 	set     *Set
 	errands []*errand
+	ears    []*ear
 	health  []core.Health // of the members of the set, and of those of each zone
 	swept   clock.Instant
 	stop    bool // the world is winding down
@@ -119,6 +120,10 @@ func (c *Client) kill() {
 	if c.closing && !c.closed {
 		c.onClose = nil
 	}
+	for _, e := range c.ears {
+		e.close()
+	}
+	c.ears = nil
 	c.leases, c.servers, c.health = nil, newIdentities(len(c.refills)), make([]core.Health, len(c.health))
 	c.life++
 	c.down = true

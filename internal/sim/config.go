@@ -26,6 +26,8 @@ type Config struct {
 	ReleaseLimit time.Duration // default 5 s
 	BackoffMin   time.Duration // default 10 ms
 	BackoffMax   time.Duration // default 1 s
+	Watches      bool          // the stores tell who waits what happens
+	Queues       bool          // and keep queues, in which clients wait
 	DriftPPM     int64         // allowance for clocks that run differently; default 10,000 (1 %)
 	DriftFixed   time.Duration // default 2 ms
 	Doubles      bool          // the clients' libraries may send a request twice; on when the plan doubles
@@ -43,6 +45,8 @@ type Config struct {
 	Chore   func(*Client) // what it does beside that, from each start, to the end of the second phase
 	Busy    func() bool   // whether a chore is still to be done: the run does not end before
 	Latest  func() *Set   // the set that clients are to use at present; nil is the one that there is
+	// Longest is how long an acquisition may take in this world; 0 is unchecked.
+	Longest time.Duration
 	// Open leaves the second phase out: nothing has to come to rest. For
 	// programs that never give back, and for scenarios.
 	Open bool
@@ -151,6 +155,8 @@ func (c Config) Check() error {
 		return fmt.Errorf("sim: %d clients and %d keys: at least one of each", f.Clients, f.Keys)
 	case f.TTL < 100*time.Millisecond || f.MaxTTL < f.TTL || f.MaxTTL > time.Hour:
 		return fmt.Errorf("sim: TTL %v and MaxTTL %v: 100 ms <= TTL <= MaxTTL <= 1 h", f.TTL, f.MaxTTL)
+	case f.Queues && (!f.Watches || f.Zones > 0):
+		return fmt.Errorf("sim: queues need watches, and composites keep none")
 	case f.RenewEvery > f.TTL/2:
 		return fmt.Errorf("sim: renewing every %v leaves no second chance within TTL %v: at most half of it", f.RenewEvery, f.TTL)
 	case f.Duration < 0 || f.Duration > 24*time.Hour:

@@ -51,10 +51,12 @@ type Lease struct {
 	extendTTL time.Duration // and its TTL
 	rounds    int
 	calls     int
+	polls     int      // of them that only keep a place in line
 	orphans   core.Set // stores that granted what had been on its way for too long
 	above     core.Set // stores that were heard to grant more than the token while it was held
 	over      bool     // nothing will be sent any more
 	releasing bool     // the program gave it back
+	ear       *ear     // where it hears what stores tell
 	clean     bool     // by its own knowledge nothing is left anywhere
 }
 
@@ -99,6 +101,10 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 		binary.BigEndian.PutUint64(l.id[8:], uint64(l.serial))
 	}
 	cfg.Request.Owner.ID = l.id
+	if cfg.Watch = w.cfg.Watches; cfg.Watch && r.Wait != 0 {
+		cfg.Request.Wait = core.WaitWatch
+		cfg.Queues = w.cfg.Queues
+	}
 	l.m = core.NewLease(cfg)
 	l.believe = -core.Never
 	l.driver = driver{c: c, m: l.m, lease: l, members: l.of.Members, timer: never, flights: make([]flight, 0, l.of.Rule.N()), health: &c.health[0]}
@@ -106,6 +112,7 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	w.emit(Event{What: Asks, Client: c.id, Store: -1, Lease: l.serial, Key: l.key, Mode: l.mode})
 	c.sweep()
 	l.learn(c.Now())
+	l.joins()
 	l.m.Start(c.Now())
 	l.settle()
 	return l
@@ -178,12 +185,18 @@ func (l *Lease) settled() {
 	w.notices = l.m.AppendNotices(w.notices[:0])
 	for _, n := range w.notices {
 		w.noticed(l, n)
+		if n.Kind == core.NoticeAttempt || n.Kind == core.NoticeWatch {
+			l.listen()
+		}
 		if n.Kind == core.NoticeFailed && n.Failure == core.ByMismatch {
 			l.c.use(w.set())
 		}
 		if l.heard != nil && n.Kind != core.NoticeRenewed && n.Kind != core.NoticeAttempt {
 			l.pass(n)
 		}
+	}
+	if l.m.Stage() > core.Holding {
+		l.unlisten()
 	}
 }
 

@@ -30,6 +30,8 @@ const (
 	OwnersRepeat                 // every owner has the same 128 bits: breaks an assumption
 	PromotesBesideReaders        // a store makes a reader the writer while others read
 	DemotesUnmarked              // a store forgets with a demotion that a writer was there
+	TurnsNeverEnd                // a turn that is not taken lasts for ever
+	HeadsStay                    // an older waiter does not displace one whose turn it is
 	mutants
 )
 
@@ -37,13 +39,13 @@ var mutantNames = [mutants]string{
 	"none", "no tombstones", "forgets unseen", "rolls back unseen", "quarantine over at once",
 	"extension revives", "release takes all", "leaves quarantine unread", "disjoint quorums", "calls without limit",
 	"fence looks away", "refills outlive close", "a composite rolls back by itself", "shares with all",
-	"twins unseen", "owners repeat", "promotes beside readers", "demotes unmarked",
+	"twins unseen", "owners repeat", "promotes beside readers", "demotes unmarked", "turns never end", "a turn is kept from older waiters",
 }
 
 func (m Mutant) String() string { return mutantNames[m] }
 
 // apply lets a store carry a request out, with the mistake.
-func (m Mutant) apply(w *World, n *node, msg *message) core.Answer {
+func (m Mutant) apply(w *World, n *node, msg *message) (core.Answer, []core.Wake) {
 	req, now := msg.req, n.time(w.now)
 	switch m {
 	case NoTombstones:
@@ -66,12 +68,19 @@ func (m Mutant) apply(w *World, n *node, msg *message) core.Answer {
 	case SharesWithAll:
 		if req.Mode == core.Shared && req.Verb == core.Acquire {
 			req.Kind = core.Force
-			a := n.store.Apply(req, now)
+			a, wakes := n.store.Carry(req, now)
 			a.Mode = core.Shared
-			return a
+			return a, wakes
 		}
 	}
-	a := n.store.Apply(req, now)
+	ticket := req.Ticket
+	if req.Wait.Queued() && n.store.Look(req.Key) != nil {
+		m.stand(n.store.Look(req.Key), &req)
+	}
+	a, wakes := n.store.Carry(req, now)
+	if m == HeadsStay && ticket > 0 {
+		a.Ticket = ticket
+	}
 	if m == DemotesUnmarked && req.Kind == core.Convert && req.Mode == core.Shared && a.Outcome == core.Granted {
 		n.store.Look(req.Key).Writer = false
 	}
@@ -81,7 +90,23 @@ func (m Mutant) apply(w *World, n *node, msg *message) core.Answer {
 			a.Token = req.Floor
 		}
 	}
-	return a
+	return a, wakes
+}
+
+// stand lets a store carry out a request that waits in line, with the mistake.
+func (m Mutant) stand(name *model.Name, req *core.Request) {
+	switch m {
+	case TurnsNeverEnd:
+		for i := range name.Queue {
+			if e := &name.Queue[i]; e.Turn > 0 {
+				e.Turn = e.Until
+			}
+		}
+	case HeadsStay:
+		if q := name.Queue; len(q) > 0 && q[0].Turn > 0 && q[0].Ticket > req.Ticket && q[0].Owner.ID != req.Owner.ID {
+			req.Ticket = q[0].Ticket + 1
+		}
+	}
 }
 
 // restarted lets a store come back as if nothing had happened.

@@ -19,6 +19,7 @@ type mutantCase struct {
 	mutant   Mutant
 	checkers []Checker
 	base     Config
+	steady   bool   // nothing goes wrong in it
 	scenario string // the one that shows it, where no seed does
 }
 
@@ -86,6 +87,11 @@ var mutantCases = []mutantCase{
 	{mutant: DemotesUnmarked, checkers: []Checker{Order}, base: readersAndWriters()},
 	{name: "a promotion that failed is undone by release", bugs: core.BugUndoByRelease, checkers: []Checker{Sharing}, base: few()},
 	{name: "a writer thinks itself alone until its demotion is confirmed", bugs: core.BugDemoteLate, checkers: []Checker{Sharing}, base: readersAndWriters()},
+	{name: "who waits in line keeps the votes that it has", bugs: core.BugNoYield, checkers: []Checker{Starved}, base: lines(core.AllAtOnce), steady: true},
+	{name: "every store gives a ticket of its own", bugs: core.BugOwnTickets, checkers: []Checker{Starved}, base: lines(core.AllAtOnce), steady: true},
+	{name: "a yield without an attempt of its own", bugs: core.BugYieldsInPlace, checkers: []Checker{Exclusion, Sharing, Remaining}, base: with(crowd(100_000), queued)},
+	{mutant: TurnsNeverEnd, checkers: []Checker{Starved}, base: dying()},
+	{mutant: HeadsStay, checkers: []Checker{Starved}, base: lines(core.AllAtOnce), steady: true},
 	{mutant: TwinsUnseen, checkers: []Checker{Exclusion, Sharing, Order, Unique}, base: crowd(0, Twins, Partition)},
 	{name: "assumption A8: a store is two servers", checkers: []Checker{Exclusion, Sharing, Order, Unique}, base: crowd(0, Split)},
 	{mutant: OwnersRepeat, name: "assumption A10: owners repeat", checkers: []Checker{Exclusion, Sharing, Unique}},
@@ -107,7 +113,11 @@ func (m *mutantCase) kill(most int) (seeds int, by Checker, others string) {
 	for seed := range most {
 		cfg := m.base
 		cfg.Bugs, cfg.Mutant = m.bugs, m.mutant
-		r := RunSeed(uint64(seed), cfg)
+		run := RunSeed
+		if m.steady {
+			run = steadily
+		}
+		r := run(uint64(seed), cfg)
 		for _, v := range r.Violations {
 			if slices.Contains(m.checkers, v.Checker) {
 				return seed + 1, v.Checker, others

@@ -15,6 +15,7 @@ func (w *World) noticed(l *Lease, n core.Notice) {
 	case core.NoticeAcquired:
 		r.Acquired++
 		r.Taken.Count(w.now - l.began)
+		w.checkWait(l)
 		l.token = l.m.Quorum().Token()
 		e.What, e.Token, e.Until = Acquires, l.token, l.until
 		l.tenure = tenure{token: l.token, began: l.began, acquired: l.acquired}
@@ -26,6 +27,7 @@ func (w *World) noticed(l *Lease, n core.Notice) {
 		}
 	case core.NoticeFailed:
 		e.What, e.Failure = Fails, n.Failure
+		w.checkWait(l)
 		r.Failed[n.Failure]++
 	case core.NoticeRenewed:
 		r.Renewed++

@@ -27,6 +27,8 @@ type node struct {
 	leads int           // to whose
 	other *node         // the second server that thinks it is this store
 	torn  []bool        // clients that reach that one
+
+	watches []*watch
 }
 
 // epoch is what a right clock shows at the start of a run, in microseconds
@@ -72,7 +74,7 @@ func (w *World) carryOut(n *node, m *message) core.Answer {
 	case n.deny > 0 && m.req.Verb != core.Release:
 		return core.Answer{Outcome: core.Contended}
 	}
-	a := w.cfg.Mutant.apply(w, n, m)
+	a, wakes := w.cfg.Mutant.apply(w, n, m)
 	d := m.d
 	e := Event{What: Carried, Client: d.c.id, Store: m.store, Lease: d.serial(), Msg: m.number, Key: d.key(), Mode: m.req.Mode,
 		Verb: m.req.Verb, Kind: m.req.Kind, Attempt: m.req.Owner.Attempt, Floor: m.req.Floor, Outcome: a.Outcome, Token: a.Token}
@@ -81,6 +83,9 @@ func (w *World) carryOut(n *node, m *message) core.Answer {
 		w.granted(d.owner(), m.store, m.sent)
 	}
 	w.emit(e)
+	if len(wakes) > 0 {
+		n.tell(w, d.key(), wakes)
+	}
 	return a
 }
 

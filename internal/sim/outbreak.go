@@ -79,7 +79,9 @@ func (w *World) turnNode(f *Fault, by, s int) {
 	case Deny:
 		n.deny += by
 	case Crash, Restart, Forget, RollBack:
-		if n.down = by > 0; !n.down {
+		if n.down = by > 0; n.down {
+			n.hangUp(w)
+		} else {
 			w.restart(f, s)
 		}
 	case Flush:

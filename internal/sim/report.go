@@ -39,6 +39,8 @@ type Report struct {
 	Contended  int // attempts that failed because somebody else held
 	Taken      Spread
 	Held       Spread
+	Wakes      [core.WakeEnded + 1]int // by kind, that reached a lease
+	Deaf       int                     // that were lost
 	Violations []Violation
 	Trace      *Trace // if one was asked for
 }
@@ -57,10 +59,13 @@ func (r *Report) Add(o *Report) {
 	for i := range r.Lost {
 		r.Lost[i] += o.Lost[i]
 	}
+	for i := range r.Wakes {
+		r.Wakes[i] += o.Wakes[i]
+	}
 	for _, p := range [...][2]*int{
 		{&r.Asked, &o.Asked}, {&r.Attempts, &o.Attempts}, {&r.Messages, &o.Messages}, {&r.Acquired, &o.Acquired},
 		{&r.Renewed, &o.Renewed}, {&r.Promoted, &o.Promoted}, {&r.Demoted, &o.Demoted}, {&r.Stayed, &o.Stayed}, {&r.Missed, &o.Missed}, {&r.Released, &o.Released}, {&r.Refills, &o.Refills},
-		{&r.Alone, &o.Alone}, {&r.Writes, &o.Writes}, {&r.Refused, &o.Refused}, {&r.Stale, &o.Stale}, {&r.Contended, &o.Contended},
+		{&r.Alone, &o.Alone}, {&r.Writes, &o.Writes}, {&r.Refused, &o.Refused}, {&r.Stale, &o.Stale}, {&r.Contended, &o.Contended}, {&r.Deaf, &o.Deaf},
 	} {
 		*p[0] += *p[1]
 	}
@@ -93,6 +98,13 @@ func (r *Report) String() string {
 	}
 	fmt.Fprintf(&b, "\n%d writes, %d refused by the fence, %d stale ones taken without a fence\n", r.Writes, r.Refused, r.Stale)
 	fmt.Fprintf(&b, "%d stores left quarantine, %d of them on clocks alone\n", r.Refills, r.Alone)
+	if r.Wakes != [len(r.Wakes)]int{} {
+		b.WriteString("told:")
+		for i, n := range r.Wakes {
+			fmt.Fprintf(&b, " %v %d", core.WakeKind(i), n)
+		}
+		fmt.Fprintf(&b, "; %d lost\n", r.Deaf)
+	}
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)
 	}

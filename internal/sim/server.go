@@ -31,6 +31,7 @@ func (w *World) join(f *Fault, by, store int) {
 	}
 	for i := range w.nodes {
 		w.nodes[i].lost = w.now
+		w.nodes[i].hangUp(w)
 	}
 }
 
@@ -39,7 +40,11 @@ func (w *World) join(f *Fault, by, store int) {
 // assumption.
 func (w *World) split(f *Fault, by, store int) {
 	n := &w.nodes[store]
+	n.hangUp(w)
 	if n.lost = w.now; by < 0 {
+		if n.other != nil {
+			n.other.hangUp(w)
+		}
 		n.other = nil
 		return
 	}

@@ -40,12 +40,13 @@ const (
 	Promotes               // a reader's lease is a writer's from now on: Client, Lease, Key, Mode, Token, Until
 	Demotes                // a writer's lease is a reader's from now on: Client, Lease, Key, Mode, Token, Until
 	Stays                  // a change of mode failed: Client, Lease, Failure
+	Hears                  // what a store told reaches a lease: Client, Lease, Store, Key, Wake, Token
 )
 
 var whatNames = [...]string{
 	"sent", "lost", "carried out", "answered", "timed out", "asks", "retries", "fails", "acquires", "renews", "misses",
 	"loses", "gives back", "is free", "writes", "write done", "write refused", "fault begins", "fault ends", "refills",
-	"closes", "calm", "breaks", "reckons", "promotes", "demotes", "stays",
+	"closes", "calm", "breaks", "reckons", "promotes", "demotes", "stays", "hears",
 }
 
 func (w What) String() string { return whatNames[w] }
@@ -71,6 +72,7 @@ type Event struct {
 	Until     time.Duration // true time of the end of a vote or of a client's belief
 	Failure   core.Failure
 	Reason    core.Reason
+	Wake      core.WakeKind
 	Answer    bool // of Lost: the answer, not the request
 	Late      bool // of Answered: nobody waited any more
 	Fenced    bool
