@@ -26,6 +26,7 @@ type waiting struct {
 // place is where it stands in one store.
 type place struct {
 	pollAt clock.Instant // when to ask again
+	rank   int           // how many stood before, when it asked last
 	tries  uint8         // requests in a row that found no place
 }
 
@@ -123,7 +124,12 @@ func (l *Lease) heard(now clock.Instant, i int, c call, a Answer) {
 		l.myTurn(now, i, 0)
 	case there:
 		w.ready = w.ready.Without(i)
-		l.pollIn(now, i, a.Left+time.Duration(a.Rank)*l.claim()+w.trip/2)
+		left := a.Left
+		if left == 0 { // it does not say
+			left = l.claim()
+		}
+		p.rank = a.Rank
+		l.pollIn(now, i, left+time.Duration(a.Rank)*l.claim()+w.trip/2)
 	case a.Outcome == Granted:
 		w.ready = w.ready.Without(i)
 	default:
@@ -196,6 +202,18 @@ func (l *Lease) wokenInLine(now clock.Instant, i int, k Wake) {
 			l.line.places[i].pollAt = now
 		}
 	}
+}
+
+// movedUp looks again in a while because a vote ended: by then the turns of all
+// who stood before are over, so that word of the own was lost.
+func (l *Lease) movedUp(now clock.Instant, i int) {
+	p := &l.line.places[i]
+	if p.pollAt == Never { // ready, or being asked
+		return
+	}
+	at := p.pollAt
+	l.pollIn(now, i, time.Duration(p.rank+1)*l.claim()+l.line.trip/2)
+	p.pollAt = min(p.pollAt, at)
 }
 
 // settleLine asks for the votes once the turn is the lease's in a quorum, and
@@ -281,6 +299,6 @@ func (e *encoder) waiting(w *waiting) {
 	e.at(w.aloneAt, w.restUntil)
 	for i := range w.places {
 		e.at(w.places[i].pollAt)
-		e.num(int64(w.places[i].tries))
+		e.num(int64(w.places[i].tries), int64(w.places[i].rank))
 	}
 }

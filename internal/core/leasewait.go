@@ -74,6 +74,7 @@ func (l *Lease) Woken(now clock.Instant, store int, w Wake) {
 		}
 		l.wokenInLine(now, store, w)
 	case l.inLine():
+		l.movedUp(now, store)
 	default:
 		switch l.stage {
 		case Waiting:

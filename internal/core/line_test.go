@@ -3,6 +3,8 @@ package core_test
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +22,16 @@ var lineScopes = []lineScope{
 	{name: "in order, a death", left: lineBudget{Death: 1}, bound: 10 * time.Second},
 }
 
+// QUORUM_LINE_WORLDS visits so many worlds of each scope instead of a few
+// thousand: see docs/simulation.md for how many there are.
 func TestLineExhaustive(t *testing.T) {
+	most := 6_000
+	if n, err := strconv.Atoi(os.Getenv("QUORUM_LINE_WORLDS")); err == nil {
+		most = n
+	}
 	for _, sc := range lineScopes {
 		t.Run(sc.name, func(t *testing.T) {
-			states, longest, cut, found := sc.search(6_000)
+			states, longest, cut, found := sc.search(most)
 			if found != "" {
 				t.Fatal(found)
 			}

@@ -47,7 +47,7 @@ func (q *Quorum) placed(s *slot, c call, a Answer) {
 		q.line.ticket = a.Ticket
 	}
 	there := a.Outcome == Contended || a.Outcome == Ready
-	s.stands = c.wait.Queued() && there && (a.Ticket == q.line.ticket || q.cfg.Bugs.has(BugOwnTickets))
+	s.stands = c.wait.Queued() && there && a.Ticket > 0 && (a.Ticket == q.line.ticket || q.cfg.Bugs.has(BugOwnTickets))
 }
 
 // stood takes the answer to a request that only stands in line. It may find a

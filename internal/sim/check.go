@@ -262,7 +262,7 @@ func (l *Lease) vote(n *node) *model.Vote {
 // way for longer is an orphan for one TTL, which costs time and never safety.
 func (w *World) granted(l *Lease, store int, sent time.Duration) {
 	switch {
-	case w.now > sent+w.cfg.MaxTTL-w.cfg.MaxTTL/10:
+	case w.late(sent):
 		l.orphans = l.orphans.With(store)
 	case l.dead || !l.over || !l.clean || w.cfg.Unsteady || w.nodes[store].lost >= l.began:
 	default:

@@ -34,6 +34,10 @@ func (l *Lease) stands(n *node) bool {
 	})
 }
 
+// late reports whether a request was on its way for about as long as a tombstone
+// lasts.
+func (w *World) late(sent time.Duration) bool { return w.now > sent+w.cfg.MaxTTL-w.cfg.MaxTTL/10 }
+
 // begins reports whether a request is the first of an attempt. One that leaves
 // by the event that failed its attempt is none, although the lease stands in
 // line with the next already.

@@ -31,7 +31,7 @@ func (w *World) post(d *driver, c *core.Call) uint64 {
 	w.report.Messages++
 	number := w.sent
 	w.emit(Event{What: Sent, Client: d.c.id, Store: store, Lease: d.serial(), Msg: number, Key: d.key(),
-		Verb: c.Req.Verb, Kind: c.Req.Kind, Attempt: c.Req.Owner.Attempt, Floor: c.Req.Floor})
+		Verb: c.Req.Verb, Kind: c.Req.Kind, Wait: c.Req.Wait, Attempt: c.Req.Owner.Attempt, Floor: c.Req.Floor})
 	p := w.pair(d.c.id, store)
 	noise := w.noise.Double + w.lossy[p]
 	echo := w.echo[p]

@@ -77,10 +77,13 @@ func (w *World) carryOut(n *node, m *message) core.Answer {
 	a, wakes := w.cfg.Mutant.apply(w, n, m)
 	d := m.d
 	e := Event{What: Carried, Client: d.c.id, Store: m.store, Lease: d.serial(), Msg: m.number, Key: d.key(), Mode: m.req.Mode,
-		Verb: m.req.Verb, Kind: m.req.Kind, Attempt: m.req.Owner.Attempt, Floor: m.req.Floor, Outcome: a.Outcome, Token: a.Token}
+		Verb: m.req.Verb, Kind: m.req.Kind, Wait: m.req.Wait, Attempt: m.req.Owner.Attempt, Floor: m.req.Floor, Outcome: a.Outcome, Token: a.Token}
 	if a.Outcome == core.Granted && m.req.Verb <= core.Extend {
 		e.Until = n.clock.when(n.clock.now(w.now) + int64(a.TTL))
 		w.granted(d.owner(), m.store, m.sent)
+	}
+	if m.req.Wait.Queued() && w.late(m.sent) {
+		d.owner().orphans = d.owner().orphans.With(m.store) // its place there ends by itself
 	}
 	w.emit(e)
 	if len(wakes) > 0 {

@@ -149,6 +149,10 @@ func (t *teller) line(e *Event) string {
 		return "store " + StoreName(e.Store) + " votes again, brought back by " + who
 	case Closes:
 		return who + " closes its locker"
+	case Hears:
+		if t.shows("wakes") && (e.Wake == core.WakeTurn || e.Wake == core.WakeNext || e.Wake == core.WakeChanged && !t.s.Config.Queues) {
+			return fmt.Sprintf("%s hears from %s: %s", who, StoreName(e.Store), WakeName(e.Wake))
+		}
 	case Breaks:
 		return "BROKEN " + t.r.Violations[e.Violation].Checker.String() + ": " + t.violation(e)
 	default:
@@ -181,6 +185,9 @@ func (t *teller) message(e *Event, who string) string {
 	if e.Kind != core.New {
 		verb = e.Kind.String()
 	}
+	if e.Wait.Queued() {
+		verb = e.Wait.String()
+	}
 	switch e.What {
 	case Carried:
 		if e.Verb > core.Release {
@@ -206,6 +213,11 @@ func (t *teller) message(e *Event, who string) string {
 }
 
 var failureNames = [...]string{"", "held by another", "too few stores answer", "another set", "too late", "given up"}
+
+var wakeNames = [...]string{"the watch stands", "a vote ended", "its turn", "it is next", "the watch ended"}
+
+// WakeName says in words what a store told.
+func WakeName(k core.WakeKind) string { return wakeNames[k] }
 
 func (t *teller) whom(f *Fault) string {
 	text := ""

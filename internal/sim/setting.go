@@ -27,6 +27,8 @@ var settings = map[string]func(s *Scenario, w []string) error{
 	"loss":     func(s *Scenario, w []string) error { return share(w, &s.Config.Plan.Noise.Loss) },
 	"doubled":  func(s *Scenario, w []string) error { return share(w, &s.Config.Plan.Noise.Double) },
 	"drift":    drift,
+	"watches":  func(s *Scenario, w []string) error { s.Config.Watches = true; return none(w) },
+	"queues":   func(s *Scenario, w []string) error { s.Config.Watches, s.Config.Queues = true, true; return none(w) },
 	"unsteady": func(s *Scenario, w []string) error { s.Config.Unsteady = true; return none(w) },
 	"settles":  func(s *Scenario, w []string) error { s.Config.Open = false; return none(w) },
 	"mistake":  mistake,

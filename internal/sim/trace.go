@@ -13,9 +13,9 @@ type What uint8
 // The events. What each of them fills of Event stands beside it; At is always
 // filled, and what does not apply is -1 or zero.
 const (
-	Sent       What = iota // a request leaves: Client, Lease, Store, Msg, Verb, Kind, Attempt, Floor
+	Sent       What = iota // a request leaves: Client, Lease, Store, Msg, Verb, Kind, Wait, Attempt, Floor
 	Lost                   // a request (or, with Answer, its answer) is lost: Client, Store, Msg
-	Carried                // a request was carried out: Store, Client, Lease, Msg, Verb, Kind, Attempt, Outcome, Token, Until
+	Carried                // a request was carried out: Store, Client, Lease, Msg, Verb, Kind, Wait, Attempt, Outcome, Token, Until
 	Answered               // an answer arrives: Client, Lease, Store, Msg, Verb, Outcome, Token
 	TimedOut               // a call outlived its limit: Client, Lease, Store, Msg, Verb
 	Asks                   // an acquisition begins: Client, Lease, Key, Mode
@@ -73,8 +73,9 @@ type Event struct {
 	Failure   core.Failure
 	Reason    core.Reason
 	Wake      core.WakeKind
-	Answer    bool // of Lost: the answer, not the request
-	Late      bool // of Answered: nobody waited any more
+	Wait      core.WaitKind // of Sent and Carried: how the request waits
+	Answer    bool          // of Lost: the answer, not the request
+	Late      bool          // of Answered: nobody waited any more
 	Fenced    bool
 	Fault     int
 	Violation int

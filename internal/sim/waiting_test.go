@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +83,75 @@ func TestR13NobodyStarves(t *testing.T) {
 		}
 		t.Logf("%v: %v", order, total)
 	}
+}
+
+// Where nothing is lost they are served in the order of their asking; readers who
+// stand next to each other go together, and none passes a writer that asked
+// before it.
+func TestR13ServedInTheOrderOfAsking(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		modes string // of those who wait, r or w
+		order core.Order
+		want  string // who holds, in order; those that hold together are sorted
+	}{
+		{"writers", "wwwwwww", core.InOrder, "0 1 2 3 4 5 6"},
+		{"writers, first then rest", "wwwwwww", core.FirstThenRest, "0 1 2 3 4 5 6"},
+		{"writers, all at once", "wwwwwww", core.AllAtOnce, "0 1 2 3 4 5 6"},
+		{"R33 readers and writers", "rrwrwrr", core.InOrder, "01 2 3 4 56"},
+		{"R33 a writer between readers, all at once", "rwr", core.AllAtOnce, "0 1 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(5) {
+				cfg := Config{
+					Stores: 5, Clients: 1 + len(c.modes), Keys: 1, TTL: 10 * time.Second, Duration: 30 * time.Second, Open: true,
+					Watches: true, Queues: true, Order: c.order,
+				}
+				cfg.Plan.Noise = Noise{Base: time.Millisecond, Spread: 20 * time.Millisecond}
+				var got []string
+				last := time.Duration(-1)
+				cfg.Program = func(cl *Client) {
+					cl.stand(c.modes, func(who string) {
+						if now := cl.w.now; last >= 0 && now-last < 200*time.Millisecond {
+							both := []string{got[len(got)-1], who}
+							slices.Sort(both)
+							got[len(got)-1] = strings.Join(both, "")
+						} else {
+							got = append(got, who)
+						}
+						last = cl.w.now
+					})
+				}
+				if r := Run(cfg, Seeded(seed)); len(r.Violations) > 0 {
+					t.Fatalf("seed %d: %v", seed, r.Violations[0])
+				}
+				if text := strings.Join(got, " "); text != c.want {
+					t.Errorf("seed %d: they were let in as %q, want %q", seed, text, c.want)
+				}
+			}
+		})
+	}
+}
+
+// stand has a client ask a tenth of a second after the one before it, and hold
+// for half a second. The first holds for longer, so that all others wait.
+func (c *Client) stand(modes string, in func(who string)) {
+	hold, r := 5*time.Second, Request{Wait: -1, Order: c.w.cfg.Order}
+	if i := c.id - 1; i >= 0 {
+		hold = 500 * time.Millisecond
+		if modes[i] == 'r' {
+			r.Mode = core.Shared
+		}
+	}
+	c.After(time.Duration(c.id)*100*time.Millisecond, func() {
+		c.Acquire(r, func(l *Lease, n core.Notice) {
+			if n.Kind != core.NoticeAcquired {
+				return
+			}
+			if c.id > 0 {
+				in(strconv.Itoa(c.id - 1))
+			}
+			c.After(hold, l.Release)
+		})
+	})
 }

@@ -44,8 +44,11 @@ func (w *words) token(token int64) string {
 
 // verb says what a request asks for.
 func verb(e *sim.Event) string {
-	if e.Verb == core.Acquire && e.Kind != core.New {
+	switch {
+	case e.Verb == core.Acquire && e.Kind != core.New:
 		return e.Kind.String()
+	case e.Wait == core.WaitQueue:
+		return "place in line"
 	}
 	return e.Verb.String()
 }
@@ -101,6 +104,8 @@ func (w *words) event(e *sim.Event) string {
 		return fmt.Sprintf("store %s leaves quarantine, seen to by %s", store, client)
 	case sim.Closes:
 		return client + " closes its locker"
+	case sim.Hears:
+		return fmt.Sprintf("%s hears from %s about %s: %s", client, store, key, sim.WakeName(e.Wake))
 	case sim.Calms:
 		return "the end of all faults"
 	case sim.Breaks:
