@@ -31,7 +31,7 @@ func prose(t *testing.T) map[string]string {
 // A page that names a test as evidence must not outlive it.
 func TestR89NamedTestsExist(t *testing.T) {
 	have := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Example)\w+)\(`)
 	for _, name := range tree(t) {
 		if !strings.HasSuffix(name, "_test.go") {
 			continue
@@ -48,9 +48,36 @@ func TestR89NamedTestsExist(t *testing.T) {
 	for page, text := range prose(t) {
 		for _, m := range named.FindAllStringSubmatch(text, -1) {
 			if !have[m[1]] {
-				t.Errorf("%s names %s, which is no test", page, m[1])
+				t.Errorf("%s names %s, which is no test or example", page, m[1])
 			}
 		}
+	}
+}
+
+// Each feature of the systems that this grew from is answered by something that
+// a test runs; the test above knows that it exists.
+func TestEveryFeatureComparedIsShown(t *testing.T) {
+	text := prose(t)["docs/comparison.md"]
+	_, text, _ = strings.Cut(text, "\n## The four it grew from\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	shown := regexp.MustCompile("`(Test|Example)[A-Z]\\w*`")
+	rows := map[string]int{}
+	system := ""
+	for line := range strings.Lines(text) {
+		if title, ok := strings.CutPrefix(line, "### "); ok {
+			system = strings.TrimSpace(title)
+		}
+		cells := strings.Split(strings.Trim(line, "|\n"), "|")
+		if len(cells) != 3 || strings.Contains(line, "---") || strings.HasPrefix(line, "| feature |") {
+			continue
+		}
+		rows[system]++
+		if !shown.MatchString(cells[2]) {
+			t.Errorf("%s: nothing is named that shows:%s", system, cells[0])
+		}
+	}
+	if len(rows) != 4 {
+		t.Errorf("%d systems have features, want 4: %v", len(rows), rows)
 	}
 }
 
