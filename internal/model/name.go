@@ -110,14 +110,14 @@ func (n *Name) forcedBy(id core.ID) (label string, ok bool) {
 
 // settle drops what is over. With a maxTTL, which only a client of the store's
 // set knows, it also brings near whatever ends later than any request could
-// have asked for: the clock went back since.
+// have asked for: the clock went back since. Of the queue everybody knows it.
 func (n *Name) settle(rec *Record, maxTTL time.Duration, now Time) {
 	if maxTTL > 0 {
 		n.bring(now.Add(maxTTL), now.Add(maxTTL).Add(maxTTL))
-		for i := range n.Queue {
-			e := &n.Queue[i]
-			e.Until, e.Turn = min(e.Until, now.Add(core.KeepMax)), min(e.Turn, now.Add(e.Claim))
-		}
+	}
+	for i := range n.Queue {
+		e := &n.Queue[i]
+		e.Until, e.Turn = min(e.Until, now.Add(core.KeepMax)), min(e.Turn, now.Add(e.Claim))
 	}
 	live := len(n.Votes)
 	n.Votes = slices.DeleteFunc(n.Votes, func(v Vote) bool { return v.Until <= now })

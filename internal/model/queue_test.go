@@ -142,6 +142,13 @@ func TestQueueTurns(t *testing.T) {
 			n.released(release(1, 1))
 			n.granted(acquire(3, 1), 2)
 		},
+		"any verb brings near what the clock left far behind": func(n *node) {
+			n.refused(queue(0, 1, 1), core.Ready, false)
+			n.pass(-time.Hour)
+			n.refused(release(2, 1), core.NotHeld, true)
+			n.pass(claim)
+			n.granted(take(0, 2, 1), 1<<core.StepBits+1)
+		},
 		"F016 a waiter that died is granted nothing": func(n *node) {
 			n.granted(acquire(1, 1), 1)
 			n.waits(take(1, 2, 1), 0)

@@ -110,3 +110,44 @@ func TestAQueueLeavesNothing(t *testing.T) {
 		t.Errorf("the counter %q still says that somebody waits", count)
 	}
 }
+
+// TestALineKeepsItsName: the counter says that somebody waits, and the vote how
+// the last holder ended. Neither may go while somebody stands in line.
+func TestALineKeepsItsName(t *testing.T) {
+	node, clock := stoppedRedis(t)
+	s := store(t, client(t, node.Addr))
+	holder, waiter := waits("k", owner(), 1), waits("k", owner(), 2)
+	declareNewFor(t, s, holder)
+	g := mustAcquire(t, s, holder)
+	rests := time.Minute + 10*time.Minute // MaxTTL, and 10 minutes' rest
+	clock.Advance(rests - 10*time.Second)
+	waiter.Wait = quorum.WaitQueue
+	_, err := s.Acquire(t.Context(), waiter)
+	wantOutcome(t, err, quorum.OutcomeReady)
+	clock.Advance(30 * time.Second)
+	_, err = s.Acquire(t.Context(), ask("k", owner()))
+	wantOutcome(t, err, quorum.OutcomeContended)
+	waiter.Wait = quorum.WaitTake
+	if next := mustAcquire(t, s, waiter); next.Token != g.Token+1 || next.Previous != quorum.PreviousExpired {
+		t.Errorf("granted %d after one that %v, want %d after one that expired", next.Token, next.Previous, g.Token+1)
+	}
+}
+
+// TestATurnOutlivesAReleaseAfterTheClockWentBack: a queue's ends are brought near
+// by every verb, so that no key of it goes before what it holds is over.
+func TestATurnOutlivesAReleaseAfterTheClockWentBack(t *testing.T) {
+	node, clock := stoppedRedis(t)
+	s := store(t, client(t, node.Addr))
+	ahead, behind := waits("k", owner(), 1), waits("k", owner(), 2)
+	declareNewFor(t, s, ahead)
+	ahead.Wait, ahead.Claim = quorum.WaitQueue, 10*time.Second
+	_, err := s.Acquire(t.Context(), ahead)
+	wantOutcome(t, err, quorum.OutcomeReady)
+	clock.Advance(-4 * time.Minute)
+	wantOutcome(t, s.Release(t.Context(), ask("k", owner())), quorum.OutcomeNotHeld)
+	clock.Advance(9 * time.Second)
+	_, err = s.Acquire(t.Context(), behind)
+	wantOutcome(t, err, quorum.OutcomeContended)
+	clock.Advance(2 * time.Second)
+	mustAcquire(t, s, behind)
+}

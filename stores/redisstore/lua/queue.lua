@@ -39,12 +39,12 @@ local function line()
     call('ZADD', stays, fmt('%.0f', now + keep), who)
     call('HSET', lines, who, fmt('%.0f %s %.0f %s', asking, m, claim, channel))
     for _, key in ipairs({order, stays, lines}) do call('PEXPIRE', key, STAY / 1000 + 1000) end
+    for i = 2, 3 do call('PEXPIRE', KEYS[i], KEEP) end -- no name is idle in which somebody stands in line
   end
 
   -- settle drops the entries that are over, and brings near what lies far.
   function q.settle()
     for _, who in ipairs(call('ZRANGEBYSCORE', stays, '-inf', fmt('%.0f', now))) do q.drop(who) end
-    if far == LIMIT then return end -- a release brings nothing near
     for _, who in ipairs(call('ZRANGEBYSCORE', stays, fmt('(%.0f', now + STAY), '+inf')) do
       call('ZADD', stays, fmt('%.0f', now + STAY), who)
     end
@@ -57,7 +57,7 @@ local function line()
   -- turn is the end of a waiter's turn, which lasts for its claim, or nil.
   function q.turn(who, claim)
     local stop = tonumber(call('ZSCORE', turns, who) or '')
-    if stop and stop > now + claim and far < LIMIT then -- the clock went back
+    if stop and stop > now + claim then -- the clock went back
       stop = now + claim
       call('ZADD', turns, fmt('%.0f', stop), who)
     end
@@ -80,7 +80,7 @@ local function line()
   -- readers before the first writer. It drops who let a turn pass, or whom
   -- nobody listens for any more, and takes the turns of all behind.
   function q.turns()
-    local front, at, first, told, claim, behind = {}, 0, nil, false, 0, nil
+    local front, at, first, given, told, claim, behind = {}, 0, nil, false, false, 0, nil
     local open = quarantine == 0 and vote ~= 'w'
     while true do
       local who = call('ZRANGE', order, at, at)[1]
@@ -92,13 +92,14 @@ local function line()
       end
       local stop, stays_in = q.turn(who, c), true
       if who == owner and a == asking then
+        given = true
         call('ZADD', turns, fmt('%.0f', now + c), who)
       elseif stop then
         stays_in = stop > now
       else
         stays_in = say(channel, fmt('turn %s %.0f', who, number)) ~= 0
         if stays_in then
-          told = true
+          given, told = true, true
           call('ZADD', turns, fmt('%.0f', now + c), who)
         end
       end
@@ -111,7 +112,7 @@ local function line()
     for _, who in ipairs(call('ZRANGE', turns, 0, -1)) do
       if not front[who] then call('ZREM', turns, who) end
     end
-    if at > 0 then call('PEXPIRE', turns, STAY / 1000 + floor(MAXTTL / 1000)) end
+    if given then call('PEXPIRE', turns, STAY / 1000 + 1000) end
     if told and behind then
       local a, _, _, channel = q.entry(behind)
       if behind ~= owner or a ~= asking then say(channel, fmt('next %s %.0f', behind, claim)) end

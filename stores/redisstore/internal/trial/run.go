@@ -3,7 +3,6 @@ package trial
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -57,10 +56,7 @@ func (r *Run) Play(t *testing.T, n int) {
 		r.one()
 		r.compareRecord()
 	}
-	wanted := []string{"granted", "contended", "not held", "quarantined", "mismatch", "undelivered"}
-	if os.Getenv("QUORUM_WAITERS") != "" {
-		wanted = append(wanted, "ready")
-	}
+	wanted := []string{"granted", "contended", "not held", "quarantined", "mismatch", "undelivered", "ready"}
 	for _, outcome := range wanted {
 		if r.ends[outcome] == 0 {
 			t.Errorf("no request was ever %s: %v", outcome, r.ends)
@@ -160,8 +156,19 @@ func (r *Run) expire() {
 		if name.Known && r.Clock.Now.After(r.keep[key]) {
 			*name = model.Name{Tombs: name.Tombs, Forced: name.Forced}
 		}
-		for _, part := range []string{"vote", "count", "read", "ends"} {
-			r.Client.Exists(r.t.Context(), "{quorum}:"+part+":"+key)
+		left := map[string]bool{}
+		for _, part := range []string{"vote", "count", "read", "ends", "queue", "stay", "turn", "line"} {
+			left[part] = r.Client.Exists(r.t.Context(), "{quorum}:"+part+":"+key).Val() > 0
+		}
+		// Of a queue, what is over in both may come back with the clock only in
+		// the model.
+		if !left["queue"] {
+			name.Queue = nil
+		}
+		for i := range name.Queue {
+			if !left["turn"] {
+				name.Queue[i].Turn = 0
+			}
 		}
 	}
 }
@@ -265,13 +272,8 @@ func (r *Run) name() {
 }
 
 // wait makes a request one of a waiter. Tickets are few, so that some are equal.
-// Only with QUORUM_WAITERS does it queue: the scripts and the model still differ
-// about a queue in rare sequences, see docs/decisions/026.
 func (r *Run) wait(q *quorum.Request) {
 	q.Wait = []quorum.WaitKind{quorum.WaitWatch, quorum.WaitTake, quorum.WaitTake, quorum.WaitQueue}[r.rand.IntN(4)]
-	if os.Getenv("QUORUM_WAITERS") == "" {
-		q.Wait = quorum.WaitWatch
-	}
 	if q.Wait == quorum.WaitWatch {
 		return
 	}
