@@ -196,3 +196,18 @@ func TestTenProcessesNeverOverlap(t *testing.T) {
 	}
 	soak.Run(t)
 }
+
+// TestR10R31TwoProcesses: one is killed, one hands its lease over.
+func TestR10R31TwoProcesses(t *testing.T) {
+	p := acceptance.Parting{Options: calm, Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+		var members []quorum.Store
+		for i, addr := range addrs {
+			members = append(members, member(t, i, addr))
+		}
+		return quorum.Combine(quorum.Consensus(), members...)
+	}}
+	if !acceptance.Worker() {
+		p.DSNs = append(p.DSNs, testserver.Consul(t).Addr) // one: each takes as much memory as the rest of the test
+	}
+	p.Run(t)
+}

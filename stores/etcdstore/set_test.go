@@ -198,3 +198,17 @@ func TestTenProcessesNeverOverlap(t *testing.T) {
 	}
 	soak.Run(t)
 }
+
+// TestR10R31TwoProcesses: one is killed, one hands its lease over.
+func TestR10R31TwoProcesses(t *testing.T) {
+	p := acceptance.Parting{Options: setLock, Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+		set, _ := combine(t, addrs)
+		return set, nil
+	}}
+	if !acceptance.Worker() {
+		for range 3 {
+			p.DSNs = append(p.DSNs, testserver.Etcd(t).Addr)
+		}
+	}
+	p.Run(t)
+}

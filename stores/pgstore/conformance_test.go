@@ -22,7 +22,7 @@ import (
 // *sql.DB over TLS.
 func TestConformance(t *testing.T) {
 	t.Run("pool", func(t *testing.T) {
-		p := pool(t, shared(t).URL())
+		p := pool(t, shared(t).URL()+shortLived)
 		conform(t, func(schema string) (*pgstore.Store, error) { return pgstore.New("a", p, pgstore.Schema(schema)) })
 	})
 	t.Run("a sql.DB over TLS", func(t *testing.T) {
@@ -33,6 +33,7 @@ func TestConformance(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = db.Close() })
 		db.SetMaxOpenConns(16)
+		db.SetConnMaxLifetime(time.Second) // as shortLived
 		var encrypted bool
 		if err := db.QueryRow("select ssl from pg_stat_ssl where pid = pg_backend_pid()").Scan(&encrypted); err != nil || !encrypted {
 			t.Fatalf("the session is encrypted: %v, %v", encrypted, err)
@@ -40,6 +41,11 @@ func TestConformance(t *testing.T) {
 		conform(t, func(schema string) (*pgstore.Store, error) { return pgstore.NewDB("a", db, pgstore.Schema(schema)) })
 	})
 }
+
+// shortLived has a pool drop its connections: a server's process keeps the
+// functions of every schema that it has met, and looks at all of them again
+// whenever another one is made.
+const shortLived = "&pool_max_conn_lifetime=1s"
 
 func conform(t *testing.T, open func(schema string) (*pgstore.Store, error)) {
 	var names sync.Map
@@ -68,7 +74,7 @@ func conform(t *testing.T, open func(schema string) (*pgstore.Store, error)) {
 // with a server that forgets at a restart, since it syncs nothing.
 func TestConformanceOverTime(t *testing.T) {
 	node := testserver.Postgres(t)
-	p := pool(t, node.URL())
+	p := pool(t, node.URL()+shortLived)
 	var schema string
 	storetest.Run(t, storetest.Factory{
 		New: func(t *testing.T) quorum.Store {

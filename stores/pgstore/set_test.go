@@ -137,3 +137,17 @@ func TestR14KilledHolderFreesTheName(t *testing.T) {
 	}
 	acceptance.Cycle(t, l, "job")
 }
+
+// TestR10R31TwoProcesses: one is killed, one hands its lease over.
+func TestR10R31TwoProcesses(t *testing.T) {
+	p := acceptance.Parting{
+		Options: []quorum.Option{quorum.TTL(2 * time.Second), quorum.MaxTTL(2 * time.Second)},
+		Open: func(ctx context.Context, dsns []string) (*quorum.CombinedStore, error) {
+			return quorum.Open(ctx, dsns, pgstore.Opener())
+		},
+	}
+	if !acceptance.Worker() {
+		p.DSNs = []string{shared(t).URL() + "&name=a&schema=" + newSchema()}
+	}
+	p.Run(t)
+}

@@ -64,3 +64,23 @@ func named(t *testing.T, name, addr string) quorum.Store {
 	}
 	return s
 }
+
+// TestR10R31TwoProcesses: one is killed, one hands its lease over.
+func TestR10R31TwoProcesses(t *testing.T) {
+	p := acceptance.Parting{
+		Options: []quorum.Option{quorum.TTL(2 * time.Second), quorum.MaxTTL(2 * time.Second)},
+		Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+			var members []quorum.Store
+			for i, addr := range addrs {
+				members = append(members, named(t, "node"+strconv.Itoa(i), addr))
+			}
+			return quorum.Combine(quorum.Consensus(), members...)
+		},
+	}
+	if !acceptance.Worker() {
+		for range 3 {
+			p.DSNs = append(p.DSNs, testserver.Redis(t).Addr)
+		}
+	}
+	p.Run(t)
+}
