@@ -31,7 +31,7 @@ func (s *Store) ask(ctx context.Context, v verb, r *quorum.Request, kind string)
 		var a answer
 		err := s.call(ctx, r, s.text.ask, []any{
 			kind, []byte(r.Key), r.Owner.ID[:], int64(r.Owner.Attempt), r.Mode == quorum.ModeShared, micros(r.TTL), r.Floor,
-			[]byte(r.Label), r.Wait != quorum.WaitNone, *s.hand.Load(),
+			[]byte(r.Label), r.Wait.String(), r.Ticket, micros(r.Keep), micros(r.Claim), *s.hand.Load(),
 			int64(r.Set), micros(r.MaxTTL), millis(r.Limit), known.server, known.life, known.seen, lock > 0,
 		}, a.fields())
 		if err != nil {

@@ -18,12 +18,12 @@
 // [Store.Setup] makes a schema, "quorum" by default, with two tables and their
 // functions:
 //
-//	quorum.lock      a row for each name: its counter, its votes
+//	quorum.lock      a row for each name: its counter, its votes, its queue
 //	quorum.record    one row: what the server says of itself
 //
 // To free a name that is stuck: DELETE FROM quorum.lock WHERE name = 'NAME'. A
-// trigger keeps the name's counter, so that tokens go on growing, and tells
-// whoever watches. Rows of names that nobody used for ten minutes and a TTL are
+// trigger keeps the name's counter, so that tokens go on growing, and its queue,
+// and tells whoever watches or is first in line. Rows of names that nobody used for ten minutes and a TTL are
 // deleted in passing, a few by each call that makes a row.
 //
 // # Fail-over
@@ -38,8 +38,8 @@
 //
 // # Waiting
 //
-// A waiter is told of a release by LISTEN and NOTIFY, on one connection for all
-// watches of a store. A pooler in transaction mode lets LISTEN succeed and
+// A waiter stands in the queue of its name, in the name's row, and is told its
+// turn by LISTEN and NOTIFY, on one connection for all watches of a store. A pooler in transaction mode lets LISTEN succeed and
 // delivers nothing; [Store.Watch] notices and says so. Give it a way around the
 // pooler with [ListenOn].
 package pgstore

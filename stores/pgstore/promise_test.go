@@ -129,7 +129,7 @@ func TestR83DocumentedRow(t *testing.T) {
 			t.Errorf("cell %d of the row says %q, and the store does %q", i+1, cells[i], want)
 		}
 	}
-	if l.Reach != quorum.ReachCluster || l.MaxKey != 512 || !l.Forgets || l.Doubles || l.Queues {
+	if l.Reach != quorum.ReachCluster || l.MaxKey != 512 || !l.Forgets || l.Doubles || !l.Queues {
 		t.Errorf("limits %+v", l)
 	}
 }

@@ -20,6 +20,8 @@ type answer struct {
 	forced   bool
 	clean    bool
 	reason   string
+	ticket   int64
+	rank     int64
 	after    []byte // nil when the cleaner did not run
 	server   string
 	life     int64
@@ -30,7 +32,7 @@ type answer struct {
 func (a *answer) fields() []any {
 	return []any{
 		&a.word, &a.token, &a.ttl, &a.shared, &a.readers, &a.previous, &a.rest, &a.label, &a.forced, &a.clean, &a.reason,
-		&a.after, &a.server, &a.life, &a.seen,
+		&a.ticket, &a.rank, &a.after, &a.server, &a.life, &a.seen,
 	}
 }
 
@@ -40,7 +42,7 @@ func (s *Store) grant(v verb, r *quorum.Request, a *answer) (quorum.Grant, error
 	}
 	g := quorum.Grant{
 		Token: a.token, TTL: time.Duration(a.ttl) * time.Microsecond, Readers: int(a.readers),
-		Previous: quorum.Previous(a.previous), Server: a.server,
+		Previous: quorum.Previous(a.previous), Server: a.server, Ticket: a.ticket,
 	}
 	if a.shared {
 		g.Mode = quorum.ModeShared
@@ -53,10 +55,13 @@ func (s *Store) refused(v verb, r *quorum.Request, a *answer) error {
 	e := &quorum.RefusedError{
 		Left: time.Duration(a.rest) * time.Microsecond, Counter: a.token, Readers: int(a.readers), Label: string(a.label),
 		Forced: a.forced, Clean: a.clean && !s.limits.Doubles, Server: a.server, Reason: a.reason,
+		Ticket: a.ticket, Rank: int(a.rank),
 	}
 	switch a.word {
 	case "held", "late":
 		e.Outcome = quorum.OutcomeContended
+	case "ready":
+		e.Outcome = quorum.OutcomeReady
 	case "not held":
 		e.Outcome = quorum.OutcomeNotHeld
 	case "quarantined":

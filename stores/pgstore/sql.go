@@ -16,6 +16,9 @@ var recordSQL string
 //go:embed sql/name.sql
 var nameSQL string
 
+//go:embed sql/queue.sql
+var queueSQL string
+
 //go:embed sql/ask.sql
 var askSQL string
 
@@ -38,7 +41,7 @@ type texts struct {
 func write(schema string) texts {
 	channel := schema + ":wake"
 	place := strings.NewReplacer("SCHEMA", `"`+schema+`"`, "CHANNEL", channel)
-	setup := place.Replace(tablesSQL + recordSQL + nameSQL + askSQL + releaseSQL + lookSQL)
+	setup := place.Replace(tablesSQL + recordSQL + nameSQL + queueSQL + askSQL + releaseSQL + lookSQL)
 	sum := sha256.Sum256([]byte(setup))
 	version := hex.EncodeToString(sum[:8])
 	setup += place.Replace("create or replace function SCHEMA.version() returns text language sql immutable as $$ select '" +
@@ -48,9 +51,10 @@ func write(schema string) texts {
 		versioned: place.Replace(`select SCHEMA.version()`),
 		ask: place.Replace(`select word, coalesce(token, 0), coalesce(ttl, 0), coalesce(is_shared, false), coalesce(readers, 0),
 			coalesce(previous, 0), coalesce(rest, 0), coalesce(label, ''), coalesce(by_force, false), coalesce(clean, false),
-			coalesce(reason, ''), after, coalesce(server, ''), coalesce(life, 0), coalesce(seen::text, '')
-			from SCHEMA.ask($1::text, $2::bytea, $3::bytea, $4::bigint, $5::boolean, $6::bigint, $7::bigint, $8::bytea, $9::boolean,
-			$10::bytea, $11::bigint, $12::bigint, $13::bigint, $14::text, $15::bigint, $16::text::pg_lsn, $17::boolean)`),
+			coalesce(reason, ''), coalesce(ticket, 0), coalesce(rank, 0), after, coalesce(server, ''), coalesce(life, 0), coalesce(seen::text, '')
+			from SCHEMA.ask($1::text, $2::bytea, $3::bytea, $4::bigint, $5::boolean, $6::bigint, $7::bigint, $8::bytea, $9::text,
+			$10::bigint, $11::bigint, $12::bigint, $13::bytea, $14::bigint, $15::bigint, $16::bigint, $17::text, $18::bigint,
+			$19::text::pg_lsn, $20::boolean)`),
 		release: place.Replace(`select held, clean from SCHEMA.release($1::bytea, $2::bytea, $3::bigint, $4::bigint, $5::bigint)`),
 		readStep: place.Replace(`select word, coalesce(reason, ''), coalesce(step, 0), coalesce(base, 0), coalesce(ends, 0),
 			coalesce(over, false), coalesce(rest, 0), coalesce(server, ''), coalesce(life, 0), coalesce(seen::text, '')

@@ -50,8 +50,9 @@ var (
 )
 
 const (
-	maxKey   = 512 // bytes
-	maxLabel = 256 // bytes
+	maxKey   = 512         // bytes
+	maxLabel = 256         // bytes
+	maxKeep  = time.Minute // of an entry in a queue
 )
 
 // New returns the store in the database that pool reaches, under the name that
@@ -95,7 +96,8 @@ func build(name string, db database, watches, doubles bool, options []Option) (*
 		Reach:   quorum.ReachCluster,
 		Shares:  true,
 		Watches: watches || s.direct != nil,
-		Forgets: true, // at a fail-over
+		Queues:  watches || s.direct != nil, // who is told nothing would find its turn by polls
+		Forgets: true,                       // at a fail-over
 		Doubles: doubles,
 	}
 	return s, nil
@@ -192,8 +194,11 @@ func (s *Store) check(v verb, r *quorum.Request) error {
 		err = fmt.Errorf("%w: %v for key %q does not lie between 0 and MaxTTL, %v", quorum.ErrInvalidTTL, r.TTL, r.Key, r.MaxTTL)
 	case r.Floor < 0 || r.Kind == quorum.KindRepair && r.Floor == 0 && v == verbAcquire:
 		err = fmt.Errorf("%w: %v of key %q to the token %d", quorum.ErrInvalidOption, r.Kind, r.Key, r.Floor)
-	case int(r.Kind) >= len(kinds) || r.Mode > quorum.ModeShared:
-		err = fmt.Errorf("%w: kind %d or mode %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode)
+	case int(r.Kind) >= len(kinds) || r.Mode > quorum.ModeShared || r.Wait > quorum.WaitQueue:
+		err = fmt.Errorf("%w: kind %d, mode %d or wait %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode, r.Wait)
+	case r.Wait >= quorum.WaitTake && (r.Ticket < 0 || r.Keep <= 0 || r.Keep > maxKeep || r.Claim <= 0 || r.Claim > r.TTL):
+		err = fmt.Errorf("%w: ticket %d is below 0, keep %v not between 0 and %v, or claim %v not between 0 and the TTL %v",
+			quorum.ErrInvalidOption, r.Ticket, r.Keep, maxKeep, r.Claim, r.TTL)
 	default:
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -246,12 +248,24 @@ func (s *Store) started() {
 	}
 }
 
-// pass tells the watches of one name.
-func (s *Store) pass(name string) {
+// pass tells the watches of one name what a payload says: NAME that it changed,
+// "turn NAME OWNER COUNTER" and "next NAME OWNER MICROSECONDS".
+func (s *Store) pass(payload string) {
+	name, wake := payload, quorum.Wake{Kind: quorum.WakeChanged}
+	if words := strings.Split(payload, " "); len(words) == 4 {
+		number, _ := strconv.ParseInt(words[3], 10, 64)
+		name, wake.Owner = words[1], words[2]
+		switch words[0] {
+		case "turn":
+			wake.Kind, wake.Counter = quorum.WakeTurn, number
+		case "next":
+			wake.Kind, wake.After = quorum.WakeNext, time.Duration(number)*time.Microsecond
+		}
+	}
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	for w := range s.hub.watches[name] {
-		w.tell(quorum.Wake{Kind: quorum.WakeChanged})
+		w.tell(wake)
 	}
 }
 

@@ -1,18 +1,21 @@
 -- ask is Acquire, by its kind, and Extend. word says what came of it:
---   granted | held | not held | quarantined | mismatch | invalid
+--   granted | held | late | ready | not held | quarantined | mismatch | invalid
 --   again: nothing was done; p_lock has to be set, so that the record is locked
+-- p_wait says what a refusal leaves: none | watch | take | queue.
 create or replace function SCHEMA.ask(
   p_kind text, p_name bytea, p_owner bytea, p_attempt bigint, p_shared boolean, p_ttl bigint, p_floor bigint, p_label bytea,
-  p_watch boolean, p_after bytea,
+  p_wait text, p_ticket bigint, p_keep bigint, p_claim bigint, p_after bytea,
   p_set bigint, p_max bigint, p_limit bigint, p_server text, p_life bigint, p_seen pg_lsn, p_lock boolean,
   out word text, out token bigint, out ttl bigint, out is_shared boolean, out readers int, out previous int,
-  out rest bigint, out label bytea, out by_force boolean, out clean boolean, out reason text, out after bytea,
+  out rest bigint, out label bytea, out by_force boolean, out clean boolean, out reason text, out ticket bigint,
+  out rank int, out after bytea,
   out server text, out life bigint, out seen pg_lsn) language plpgsql as $$
 declare
-  r SCHEMA.record; n SCHEMA.lock; now bigint;
+  r SCHEMA.record; n SCHEMA.lock; old SCHEMA.lock; now bigint; place int;
+  waits boolean := p_kind = 'new' and p_wait in ('take', 'queue');
   i int; mine bigint; others int; given bigint; writer boolean; cnt bigint; made boolean := false; late bigint;
   -- a snapshot decides first: a refusal needs no lock, transaction id or fsync
-  dry boolean := p_kind = 'new' and not p_lock;
+  dry boolean := p_kind = 'new' and not waits and not p_lock;
 begin
   perform SCHEMA.begin_call(p_limit);
   if p_lock then
@@ -24,13 +27,18 @@ begin
   clean := true;
   if not SCHEMA.admits(r, p_set) then
     word := 'mismatch'; reason := to_hex(r.serves[1]);
-    select not coalesce(p_owner = any (l.owners), false) into clean from SCHEMA.lock l where l.name = p_name;
+    select not coalesce(p_owner = any (l.owners), false) and SCHEMA.place(l.queue, p_owner) is null into clean
+      from SCHEMA.lock l where l.name = p_name;
     clean := coalesce(clean, true);
     return;
   end if;
   loop
     if dry then
       select * into n from SCHEMA.lock where name = p_name;
+      if n.queue is not null then -- whose turn may be over
+        dry := false;
+        continue;
+      end if;
     else
       select * into n from SCHEMA.lock where name = p_name for no key update;
       if found then
@@ -54,8 +62,9 @@ begin
       return;
     end if;
     server := r.server; life := r.life; seen := pg_current_wal_flush_lsn();
+    old := n;
     n := SCHEMA.settle_name(n, r.longest, now);
-    if n.known and n.owners is null and now >= n.keep and n.counter < r.step << 26 then
+    if n.known and n.owners is null and n.queue is null and now >= n.keep and n.counter < r.step << 26 then
       n.known := false; n.writer := false; n.counter := 0; n.last := 0;
     end if;
     i := array_position(n.owners, p_owner);
@@ -66,6 +75,8 @@ begin
     given := null;
     word := null;
     late := n.tomb_attempts[array_position(n.tomb_owners, p_owner)];
+    place := SCHEMA.place(n.queue, p_owner);
+    ticket := now;
 
     if p_floor > least(greatest((now / 300000000) << 26, r.base) + (1::bigint << 40), (1::bigint << 53) - 1) then
       word := 'invalid'; reason := 'the floor of this request is out of reach';
@@ -78,7 +89,7 @@ begin
       end if;
     elsif r.ends > 0 and (p_kind in ('new', 'force') or p_kind = 'convert' and not p_shared) then
       word := 'quarantined'; rest := greatest(r.ends - now, 0);
-    elsif mine > p_attempt or late >= p_attempt then
+    elsif mine > p_attempt or late >= p_attempt or n.queue[place].attempt > p_attempt then
       word := 'late';
     elsif p_kind = 'repair' then
       if mine = p_attempt then
@@ -97,8 +108,9 @@ begin
       given := n.tokens[i]; writer := not n.shared;
     elsif p_kind = 'convert' and p_shared then
       given := greatest(n.tokens[i], p_floor);
-    elsif p_kind <> 'force' and others > 0 and (writer or not n.shared) then
-      word := 'held';
+    elsif not waits and p_kind <> 'force' and others > 0 and (writer or not n.shared)
+      or not waits and p_kind = 'new' and cardinality(n.queue) > (place is not null)::int then
+      word := 'held'; -- or others stand in line
     else
       given := case when writer or n.known and n.writer then greatest(cnt + 1, p_floor, r.base + 1)
         else greatest(cnt, p_floor, r.base, 1) end;
@@ -109,25 +121,54 @@ begin
     end if;
     if not dry then
       exit;
-    elsif given is null and (word <> 'held' or not p_watch or n.watched) then
+    elsif given is null and (word <> 'held' or p_wait <> 'watch' or n.watched) then
       exit;
     end if;
     dry := false;
   end loop;
 
+  if waits and given is not null and mine is distinct from p_attempt then
+    if mine is not null then -- who stands in line holds nothing back
+      n := SCHEMA.tell(SCHEMA.drop_vote(n, i));
+      n.last := 1; i := null; mine := null;
+    end if;
+    ticket := case when p_ticket > 0 then p_ticket else coalesce(n.queue[place].ticket, now) end;
+    n := SCHEMA.enqueue(n, (p_owner, p_attempt, p_shared, ticket, now + p_keep, p_claim, 0)::SCHEMA.entry);
+    n := SCHEMA.turns(n, r.ends = 0, cnt, now, p_owner);
+    place := SCHEMA.place(n.queue, p_owner);
+    rank := place - 1;
+    if n.queue[place].turn = 0 then
+      given := null; word := 'held';
+    elsif p_wait = 'queue' then
+      given := null; word := 'ready';
+    end if;
+  elsif n.queue is not null and given is null then
+    n := SCHEMA.turns(n, r.ends = 0, cnt, now, null);
+    place := SCHEMA.place(n.queue, p_owner);
+  end if;
+
   if given is null then
     i := array_position(n.forced, p_owner);
     by_force := i is not null;
-    clean := mine is null;
-    token := case when n.known then n.counter else 0 end;
+    clean := mine is null and place is null;
+    token := case when n.known then n.counter when word = 'ready' then cnt else 0 end;
     readers := case when n.shared then coalesce(cardinality(n.owners), 0) else 0 end;
-    if word = 'held' then
+    if p_kind <> 'new' or word not in ('held', 'ready') then
+      ticket := null;
+    end if;
+    if word = 'ready' then
+      rest := p_claim;
+    elsif word = 'held' and (writer or not n.shared) and others > 0 then
       select u - now, l into rest, label from unnest(n.owners, n.until, n.labels) as v(o, u, l)
         where o <> p_owner order by u desc limit 1;
-      if p_watch and not n.watched then
-        n.watched := true;
-        perform SCHEMA.put_name(n);
-      end if;
+    elsif word = 'held' and n.queue[1].turn > 0 then
+      rest := greatest(n.queue[1].turn - now, 0);
+    end if;
+    if word = 'held' and p_wait = 'watch' and not n.watched then
+      n.watched := true;
+      perform SCHEMA.put_name(n);
+    elsif n.queue is distinct from old.queue then
+      perform SCHEMA.put_name(n);
     end if;
     if by_force then
       label := n.forced_labels[i];
@@ -162,6 +203,10 @@ begin
     n := SCHEMA.tell(n); -- readers may come in
   end if;
   n := SCHEMA.vote(n, i, p_owner, p_attempt, given, writer, now, p_ttl, p_label, p_kind = 'extend' or coalesce(mine = p_attempt, false) and p_kind <> 'repair');
+  if n.queue is not null then -- who has a vote waits for none
+    n.queue := SCHEMA.leave(n.queue, SCHEMA.place(n.queue, p_owner));
+    n := SCHEMA.turns(n, r.ends = 0, n.counter, now, null);
+  end if;
   perform SCHEMA.put_name(n);
   if made and not p_lock then
     after := SCHEMA.clean(p_after, 4, r.step, now);

@@ -11,6 +11,14 @@ begin
   if p_max > 0 then
     n.keep := least(n.keep, far + 600000000);
   end if;
+  if n.queue is not null then
+    select array_agg((e.owner, e.attempt, e.shared, e.ticket, e.stay, e.claim, e.turn)::SCHEMA.entry order by e.i) into n.queue
+      from (select q.owner, q.attempt, q.shared, q.ticket, q.claim, q.i,
+          case when p_max > 0 then least(q.until, p_now + 60000000) else q.until end as stay,
+          case when p_max > 0 then least(q.turn, p_now + q.claim) else q.turn end as turn
+        from unnest(n.queue) with ordinality as q(owner, attempt, shared, ticket, until, claim, turn, i)) e
+      where e.stay > p_now;
+  end if;
   if n.last_end = 0 or n.first_end > p_now and n.last_end <= far then
     return n;
   end if;
@@ -29,7 +37,7 @@ begin
       from unnest(n.forced, n.forced_labels, n.forced_until) as v(o, l, u) where u > p_now;
   end if;
   select coalesce(min(u), 0), coalesce(max(u), 0) into n.first_end, n.last_end
-    from unnest(n.until || n.tomb_until || n.forced_until) as v(u);
+    from (select unnest(n.until || n.tomb_until || n.forced_until) union all select (unnest(n.queue)).until) as v(u);
   return n;
 end $$;
 
@@ -48,7 +56,7 @@ begin
     first_end = n.first_end, last_end = n.last_end, watched = n.watched, shared = n.shared,
     owners = n.owners, attempts = n.attempts, tokens = n.tokens, since = n.since, until = n.until, labels = n.labels,
     tomb_owners = n.tomb_owners, tomb_attempts = n.tomb_attempts, tomb_until = n.tomb_until,
-    forced = n.forced, forced_labels = n.forced_labels, forced_until = n.forced_until
+    forced = n.forced, forced_labels = n.forced_labels, forced_until = n.forced_until, queue = n.queue
   where name = n.name;
 end $$;
 

@@ -19,6 +19,19 @@ create table if not exists SCHEMA.record (
   longest bigint   not null default 0   -- MaxTTL, the longest of the sets that are served
 );
 
+-- A waiter in the queue of a name.
+do $$
+begin
+  create type SCHEMA.entry as (
+    owner bytea, attempt bigint, shared boolean,
+    ticket bigint, -- its place, the same in every store
+    until  bigint, -- without another request it is over then
+    claim  bigint, -- how long a turn of it lasts
+    turn   bigint  -- the end of its turn, or 0
+  );
+exception when duplicate_object then null;
+end $$;
+
 -- A name: its counter, its votes, and what was released or forced. The parallel
 -- arrays are null when empty. Half of a page stays free, so that an update
 -- finds room beside the old version and touches no index.
@@ -35,19 +48,26 @@ create table if not exists SCHEMA.lock (
   shared       boolean  not null default false, -- the votes are readers'
   owners       bytea[], attempts bigint[], tokens bigint[], since bigint[], until bigint[], labels bytea[],
   tomb_owners  bytea[], tomb_attempts bigint[], tomb_until bigint[],
-  forced       bytea[], forced_labels bytea[], forced_until bigint[]
+  forced       bytea[], forced_labels bytea[], forced_until bigint[],
+  queue        SCHEMA.entry[]
 ) with (fillfactor = 50);
+alter table SCHEMA.lock add column if not exists queue SCHEMA.entry[]; -- which tables made earlier lack
 
 -- Deleting a row by hand, as people do to a lock that is stuck, frees the name
--- and keeps its counter; whoever watches is told. The cleaner's rows pass.
+-- and keeps its counter and its queue; whoever watches is told, and whoever is
+-- first in line. The cleaner's rows pass.
 create or replace function SCHEMA.keep_counter() returns trigger language plpgsql as $$
 begin
   if old.owners is not null then
     perform pg_notify('CHANNEL', encode(old.name, 'hex'));
   end if;
   if old.known and old.counter >= (select r.step << 26 from SCHEMA.record r) then
-    update SCHEMA.lock set owners = null, attempts = null, tokens = null, since = null, until = null, labels = null,
-      watched = false, last = 0 where name = old.name;
+    old.owners := null; old.attempts := null; old.tokens := null; old.since := null; old.until := null; old.labels := null;
+    old.watched := false; old.last := 0;
+    if old.queue is not null then
+      old := SCHEMA.turns(old, true, old.counter, SCHEMA.clock(), null);
+    end if;
+    perform SCHEMA.put_name(old);
     return null;
   end if;
   return old;
