@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/acceptance"
 )
 
 // maxTTL and set are those of every request of these tests.
@@ -56,21 +57,8 @@ func open(t testing.TB, m *machine, path string) *Store {
 func fresh(t testing.TB, c clock.Clock) *Store {
 	t.Helper()
 	s := open(t, world(t, c), newPath(t))
-	declareNew(t, s)
+	acceptance.DeclareNew(t, s, request(""))
 	return s
-}
-
-// declareNew ends the quarantine that every file begins with.
-func declareNew(t testing.TB, s *Store) {
-	t.Helper()
-	r := request("")
-	step, err := s.ReadStep(t.Context(), r)
-	if err != nil || step.Quarantine == "" {
-		t.Fatalf("a store that was never used: %+v, %v; want it in quarantine", step, err)
-	}
-	if err := s.Raise(t.Context(), r, quorum.Raise{Quarantine: step.Quarantine, Fresh: true}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // database opens a database in a journal mode, as a program of another's would.
@@ -102,32 +90,31 @@ func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (value T) {
 	return value
 }
 
-var lastOwner atomic.Uint64
-
 func request(key string) quorum.Request {
-	n := lastOwner.Add(1)
-	r := quorum.Request{Key: key, TTL: 10 * time.Second, MaxTTL: maxTTL, Set: set, Limit: 10 * time.Second, Label: "tester"}
-	r.Owner.Attempt = 1
-	for i := range 8 {
-		r.Owner.ID[i] = byte(n >> (8 * i))
+	return quorum.Request{
+		Key: key, Owner: acceptance.Owner(), TTL: 10 * time.Second, MaxTTL: maxTTL, Set: set, Limit: 10 * time.Second, Label: "tester",
 	}
+}
+
+// brief is a request with a limit that a call which waits reaches soon.
+func brief(key string) quorum.Request {
+	r := request(key)
+	r.Limit = 200 * time.Millisecond
 	return r
 }
 
-func acquire(t testing.TB, s quorum.Store, r quorum.Request) quorum.Grant {
+func acquire(t testing.TB, s quorum.Store, key string) (quorum.Request, quorum.Grant) {
 	t.Helper()
-	g, err := s.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatalf("acquire %q: %v", r.Key, err)
-	}
-	return g
+	r := request(key)
+	return r, acceptance.MustAcquire(t, s, r)
 }
 
-func release(t testing.TB, s quorum.Store, r quorum.Request) {
+// pair acquires and releases.
+func pair(t testing.TB, s quorum.Store, key string) quorum.Grant {
 	t.Helper()
-	if err := s.Release(t.Context(), r); err != nil {
-		t.Fatalf("release %q: %v", r.Key, err)
-	}
+	r, g := acquire(t, s, key)
+	acceptance.MustRelease(t, s, r)
+	return g
 }
 
 func wantHeld(t testing.TB, s quorum.Store, key string) {
@@ -135,4 +122,28 @@ func wantHeld(t testing.TB, s quorum.Store, key string) {
 	if _, err := s.Acquire(t.Context(), request(key)); !errors.Is(err, quorum.ErrHeld) {
 		t.Fatalf("acquire %q beside its holder: %v, want ErrHeld", key, err)
 	}
+}
+
+// wantFailure fails unless err says so, matches is, and counts as not sent.
+func wantFailure(t testing.TB, err, is error, says string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), says) || is != nil && !errors.Is(err, is) {
+		t.Errorf("error %v, want one that says %q and is %v", err, says, is)
+	}
+	acceptance.WantOutcome(t, err, quorum.OutcomeUndelivered)
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error %q is not one line", err)
+	}
+}
+
+func wantQuarantine(t testing.TB, s quorum.Store) {
+	t.Helper()
+	_, err := s.Acquire(t.Context(), request("is it voting?"))
+	acceptance.WantOutcome(t, err, quorum.OutcomeQuarantined)
+}
+
+// rows counts the names that the store keeps.
+func rows(t testing.TB, s *Store) int {
+	t.Helper()
+	return one[int](t, s.file.db, "SELECT count(*) FROM quorum_lock")
 }
