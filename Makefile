@@ -9,7 +9,7 @@ STATICCHECK := $(CURDIR)/.cache/bin/staticcheck-$(shell go env GOVERSION)
 each = status=0; for dir in $$(go list -m -f '{{.Dir}}'); do \
 	echo "== $$dir: $(1)"; (cd $$dir && $(1)) || status=1; done; exit $$status
 
-.PHONY: help check test race sim oldest bench servers clean
+.PHONY: help check test race sim oldest bench benchmarks servers clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -34,8 +34,11 @@ sim: ## the protocol in the simulator: seeds (QUORUM_SIM_SEED, QUORUM_SIM_SEEDS)
 oldest: ## build and vet the root module with the oldest Go that it supports
 	GOTOOLCHAIN=go1.25.0 GOWORK=off go vet ./...
 
-bench: ## every benchmark
-	@$(call each,go test -run '^$$' -bench . -benchmem ./...)
+bench: servers ## ours beside other libraries: rewrites bench/results and the tables in README.md and docs/performance.md; some ten minutes
+	cd bench && go test -run '^$$' -bench '^BenchmarkReport$$' -benchtime 1x -write .
+
+benchmarks: ## every benchmark of the code itself
+	@$(call each,go test -run '^$$' -bench . -skip '^BenchmarkReport$$' -benchmem ./...)
 
 servers: ## install the servers that the tests need and that are missing (Debian, as root or with sudo)
 	@scripts/servers

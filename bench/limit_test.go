@@ -1,0 +1,224 @@
+//go:build unix
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/stores/redisstore"
+)
+
+// limit is what servers and client can do at best: the very commands that quorum
+// sends, to all servers at once, by the same client, with no protocol around
+// them. Of each server one goroutine sends what waits for it in one pipeline,
+// and whoever sent waits until all servers have answered.
+var limit = row{name: "limit", commands: []string{"evalsha", "eval"}, open: func(s *servers) locks {
+	l := &limitLocks{}
+	for i, v := range s.recorded() {
+		n := &limitNode{client: s.client(tuned(s.addrs[i])), acquire: v.acquire, release: v.release, wake: make(chan struct{}, 1)}
+		l.nodes = append(l.nodes, n)
+		done := make(chan struct{})
+		go func() { defer close(done); n.send() }()
+		s.tb.Cleanup(func() { close(n.wake); <-done })
+	}
+	return l
+}}
+
+// recordedKey is the name of the lock whose commands were recorded.
+const recordedKey = "a name that stands for another"
+
+// recorded is what one server was sent for one lock.
+type recorded struct{ acquire, release []any }
+
+// recorded takes one lock by quorum and notes what each server was sent.
+func (s *servers) recorded() []recorded {
+	s.tb.Helper()
+	out := make([]recorded, len(s.addrs))
+	var members []quorum.Store
+	var notes []*recorder
+	for i, addr := range s.addrs {
+		note := &recorder{}
+		c := s.client(tuned(addr))
+		c.AddHook(note)
+		m, err := redisstore.New(fmt.Sprint("node", i), c)
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		members, notes = append(members, m), append(notes, note)
+	}
+	set, err := quorum.Combine(quorum.Consensus(), members...)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	l := s.declared(set, quorum.AskOrder(quorum.AllAtOnce))
+	for range 20 { // a server that was late gets another kind of request, and the scripts are loaded first
+		lease, err := l.Acquire(s.tb.Context(), recordedKey)
+		if err == nil {
+			err = lease.Release(s.tb.Context())
+		}
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+	}
+	if err := l.Close(s.tb.Context()); err != nil {
+		s.tb.Fatal(err)
+	}
+	for i, n := range notes {
+		out[i] = n.cycle()
+		if out[i].acquire == nil || out[i].release == nil {
+			s.tb.Fatalf("server %d was sent no acquire or no release: %q", i, n.sent)
+		}
+	}
+	return out
+}
+
+// recorder is a hook of go-redis that keeps the scripts which were called.
+type recorder struct {
+	mu   sync.Mutex
+	sent [][]any
+}
+
+// cycle picks the last acquire and the last release. The packed argument tells
+// them apart: a new vote of a writer has the letters nw, a release three fields.
+func (r *recorder) cycle() (last recorded) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, args := range r.sent {
+		packed := strings.Fields(args[len(args)-1].(string))
+		switch {
+		case len(packed) == 3:
+			last.release = args
+		case len(packed) > 4 && strings.HasPrefix(packed[4], "nw"):
+			last.acquire = args
+		}
+	}
+	return last
+}
+
+func (r *recorder) note(cmds ...redis.Cmder) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range cmds {
+		if c.Name() != "evalsha" {
+			continue
+		}
+		var args []any
+		for _, a := range c.Args() {
+			if p, ok := a.(*string); ok {
+				a = *p
+			}
+			args = append(args, a)
+		}
+		r.sent = append(r.sent, args)
+	}
+}
+
+func (r *recorder) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (r *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error { r.note(c); return next(ctx, c) }
+}
+
+func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { r.note(cmds...); return next(ctx, cmds) }
+}
+
+type limitLocks struct{ nodes []*limitNode }
+
+func (l *limitLocks) acquire(ctx context.Context, key string) (held, error) {
+	return limitHeld{l, key}, l.all(ctx, key, func(n *limitNode) []any { return n.acquire })
+}
+
+type limitHeld struct {
+	*limitLocks
+	key string
+}
+
+func (h limitHeld) Release(ctx context.Context) error {
+	return h.all(ctx, h.key, func(n *limitNode) []any { return n.release })
+}
+
+// all sends every server its command for a key, and waits for the answers.
+func (l *limitLocks) all(ctx context.Context, key string, of func(*limitNode) []any) error {
+	var answered sync.WaitGroup
+	answered.Add(len(l.nodes))
+	cmds := make([]*redis.Cmd, len(l.nodes))
+	var text [8]any // the same to all servers, but for the script's name
+	for i, n := range l.nodes {
+		args := of(n)
+		if i == 0 {
+			for j, a := range args {
+				if s, ok := a.(string); ok {
+					a = strings.Replace(s, recordedKey, key, 1)
+				}
+				text[j] = a
+			}
+		}
+		mine := append(make([]any, 0, len(args)), text[:len(args)]...)
+		mine[1] = args[1]
+		cmds[i] = redis.NewCmd(ctx, mine...)
+		n.put(limitCall{cmds[i], &answered})
+	}
+	answered.Wait()
+	for _, c := range cmds {
+		if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			return err
+		}
+	}
+	return nil
+}
+
+// limitNode is one server and what waits to be sent to it.
+type limitNode struct {
+	client           *redis.Client
+	acquire, release []any
+	wake             chan struct{}
+	mu               sync.Mutex
+	waiting          []limitCall
+}
+
+type limitCall struct {
+	cmd      *redis.Cmd
+	answered *sync.WaitGroup
+}
+
+func (n *limitNode) put(c limitCall) {
+	n.mu.Lock()
+	n.waiting = append(n.waiting, c)
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// send sends until wake is closed.
+func (n *limitNode) send() {
+	var batch []limitCall
+	for range n.wake {
+		n.mu.Lock()
+		batch, n.waiting = n.waiting, batch[:0]
+		n.mu.Unlock()
+		if len(batch) == 0 {
+			continue
+		}
+		pipe := n.client.Pipeline()
+		for _, c := range batch {
+			_ = pipe.Process(context.Background(), c.cmd)
+		}
+		_, _ = pipe.Exec(context.Background()) // each command has its own error
+		for _, c := range batch {
+			c.answered.Done()
+		}
+	}
+}

@@ -1,0 +1,110 @@
+//go:build unix
+
+package bench
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/go-analyze/charts"
+)
+
+// plots draws what the pages show.
+func (m *measured) plots(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	bars := []struct {
+		name, title, workload, figure string
+		settings                      []string
+		scale                         float64
+	}{
+		{"throughput", "Acquire and release, 128 goroutines: cycles a second", "W2", "rate",
+			[]string{"N = 3, 128 goroutines", "N = 5, 128 goroutines"}, 1},
+		{"wait", "64 workers, one lock: longest wait, ms", "W3", "longest",
+			[]string{"N = 3, 64 workers", "N = 5, 64 workers"}, 1e-3},
+	}
+	for _, p := range bars {
+		if err := m.bars(plotFile(dir, p.name), p.title, p.workload, p.figure, p.settings, p.scale); err != nil {
+			return fmt.Errorf("plot %s: %w", p.name, err)
+		}
+	}
+	if err := m.growth(plotFile(dir, "growth")); err != nil {
+		return fmt.Errorf("plot growth: %w", err)
+	}
+	return nil
+}
+
+// bars draws a figure of each row, a bar a setting.
+func (m *measured) bars(file, title, workload, figure string, settings []string, scale float64) error {
+	first := m.settings[workload+" "+settings[0]]
+	if first == nil {
+		return nil // the workload was not asked for
+	}
+	names := names(first.rows)
+	slices.Reverse(names) // the first row is drawn on top
+	var data [][]float64
+	for _, s := range settings {
+		var values []float64
+		for _, name := range names {
+			values = append(values, scale*m.settings[workload+" "+s].median(name, figure))
+		}
+		data = append(data, values)
+	}
+	o := charts.NewBarChartOptionWithData(data)
+	o.Horizontal = true
+	o.Title.Text = title
+	o.CategoryAxis.Labels = names
+	o.Legend.SeriesNames = settings
+	o.Legend.Offset = charts.OffsetRight
+	o.Padding = charts.NewBoxEqual(20)
+	return draw(file, 120+55*len(names), func(p *charts.Painter) error { return p.BarChart(o) })
+}
+
+// growth draws W6: a line a row over the number of servers.
+func (m *measured) growth(file string) error {
+	first := m.settings[fmt.Sprintf("W6 N = %d", servers6[0])]
+	if first == nil {
+		return nil
+	}
+	var data [][]float64
+	var labels []string
+	for _, n := range servers6 {
+		labels = append(labels, fmt.Sprintf("N = %d", n))
+	}
+	for _, name := range names(first.rows) {
+		var values []float64
+		for _, label := range labels {
+			values = append(values, m.settings["W6 "+label].median(name, "cycle")/1000)
+		}
+		data = append(data, values)
+	}
+	o := charts.NewLineChartOptionWithData(data)
+	o.Title.Text = "Acquire and release, 1 ms each way: ms a cycle"
+	o.XAxis.Labels = labels
+	o.Legend.SeriesNames = names(first.rows)
+	o.Legend.Offset = charts.OffsetStr{Top: "30"}
+	o.Padding = charts.NewBoxEqual(20)
+	return draw(file, 420, func(p *charts.Painter) error { return p.LineChart(o) })
+}
+
+func names(rows []row) []string {
+	var out []string
+	for _, r := range rows {
+		out = append(out, r.name)
+	}
+	return out
+}
+
+func draw(file string, height int, chart func(*charts.Painter) error) error {
+	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: 900, Height: height})
+	if err := chart(p); err != nil {
+		return err
+	}
+	text, err := p.Bytes()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
