@@ -86,6 +86,7 @@ func (l *Lease) believing() {
 		k.holders = append(k.holders, l)
 	}
 	if grew {
+		l.founded = l.from
 		l.checkRemaining(until)
 		w.checkAlone(k, l)
 	}
@@ -106,7 +107,7 @@ func (w *World) checkAlone(k *name, l *Lease) {
 		return
 	}
 	for _, o := range k.holders {
-		if o == l || o.until <= w.now {
+		if o == l || o.until <= w.now || o.excused() || l.excused() {
 			continue
 		}
 		switch {
@@ -180,11 +181,11 @@ func (l *Lease) sends(now clock.Instant, call *core.Call) {
 		}
 	}
 	switch {
-	case r.Verb == core.Acquire && r.Kind == core.New && r.Wait != core.WaitQueue && l.begins(r, before, stage) && l.askedFrom != now:
-		l.attempt, l.askedFrom = l.m.Quorum().Attempt(), now
+	case r.Verb == core.Acquire && (r.Kind == core.New || r.Kind == core.Force) && r.Wait != core.WaitQueue && l.begins(r, before, stage) && l.askedFrom != now:
+		l.attempt, l.askedFrom, l.from = l.m.Quorum().Attempt(), now, w.now
 		w.report.Attempts++
 	case (r.Verb == core.Extend && !l.m.Quorum().Promoting() || r.Kind == core.Convert) && stage == core.Holding && l.extended != now:
-		l.extended, l.extendTTL = now, r.TTL
+		l.extended, l.extendTTL, l.from = now, r.TTL, w.now
 		l.rounds++
 	}
 }

@@ -65,6 +65,7 @@ type Work struct {
 	Wait    time.Duration // at most this long waited for; default 2 TTL
 	Write   time.Duration // between two writes; default Hold/4
 	Shared  uint64        // readers
+	Force   uint64        // of the writers: by force
 	Try     uint64        // a single attempt
 	Leak    uint64        // never given back, and not renewed
 	Cancel  uint64        // given up before Wait is over

@@ -18,6 +18,7 @@ type Request struct {
 	NoRenew    bool
 	MaxHold    time.Duration // 0 is without end
 	FailOutage bool          // do not wait for stores to come back
+	Force      bool          // take the name from whoever has it
 	Order      core.Order
 }
 
@@ -49,6 +50,9 @@ type Lease struct {
 	attempt   uint32
 	extended  clock.Instant // the last extension left
 	extendTTL time.Duration // and its TTL
+	from      time.Duration // what was sent last that belief may rest on
+	founded   time.Duration // what belief rests on was sent
+	robbed    time.Duration // somebody took a vote by force
 	rounds    int
 	calls     int
 	polls     int      // of them that only keep a place in line
@@ -101,6 +105,9 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 		binary.BigEndian.PutUint64(l.id[8:], uint64(l.serial))
 	}
 	cfg.Request.Owner.ID = l.id
+	if r.Force {
+		cfg.Request.Kind = core.Force
+	}
 	if cfg.Watch = w.cfg.Watches; cfg.Watch && r.Wait != 0 {
 		cfg.Request.Wait = core.WaitWatch
 		cfg.Queues = w.cfg.Queues

@@ -32,6 +32,7 @@ const (
 	DemotesUnmarked              // a store forgets with a demotion that a writer was there
 	TurnsNeverEnd                // a turn that is not taken lasts for ever
 	HeadsStay                    // an older waiter does not displace one whose turn it is
+	ForceSpares                  // a store leaves the votes of others beside one taken by force
 	mutants
 )
 
@@ -39,7 +40,7 @@ var mutantNames = [mutants]string{
 	"none", "no tombstones", "forgets unseen", "rolls back unseen", "quarantine over at once",
 	"extension revives", "release takes all", "leaves quarantine unread", "disjoint quorums", "calls without limit",
 	"fence looks away", "refills outlive close", "a composite rolls back by itself", "shares with all",
-	"twins unseen", "owners repeat", "promotes beside readers", "demotes unmarked", "turns never end", "a turn is kept from older waiters",
+	"twins unseen", "owners repeat", "promotes beside readers", "demotes unmarked", "turns never end", "a turn is kept from older waiters", "force spares the others",
 }
 
 func (m Mutant) String() string { return mutantNames[m] }

@@ -92,6 +92,7 @@ var mutantCases = []mutantCase{
 	{name: "a yield without an attempt of its own", bugs: core.BugYieldsInPlace, checkers: []Checker{Exclusion, Sharing, Remaining}, base: with(crowd(100_000), queued)},
 	{mutant: TurnsNeverEnd, checkers: []Checker{Starved}, base: dying()},
 	{mutant: HeadsStay, checkers: []Checker{Starved}, base: lines(core.AllAtOnce), steady: true},
+	{mutant: ForceSpares, checkers: []Checker{Exclusion, Sharing}, base: forceful()},
 	{mutant: TwinsUnseen, checkers: []Checker{Exclusion, Sharing, Order, Unique}, base: crowd(0, Twins, Partition)},
 	{name: "assumption A8: a store is two servers", checkers: []Checker{Exclusion, Sharing, Order, Unique}, base: crowd(0, Split)},
 	{mutant: OwnersRepeat, name: "assumption A10: owners repeat", checkers: []Checker{Exclusion, Sharing, Unique}},

@@ -74,7 +74,11 @@ func (w *World) carryOut(n *node, m *message) core.Answer {
 	case n.deny > 0 && m.req.Verb != core.Release:
 		return core.Answer{Outcome: core.Contended}
 	}
+	force := w.forces(n, &m.req)
 	a, wakes := w.cfg.Mutant.apply(w, n, m)
+	if force != nil && a.Outcome == core.Granted {
+		force.done(w, n, &m.req)
+	}
 	d := m.d
 	e := Event{What: Carried, Client: d.c.id, Store: m.store, Lease: d.serial(), Msg: m.number, Key: d.key(), Mode: m.req.Mode,
 		Verb: m.req.Verb, Kind: m.req.Kind, Wait: m.req.Wait, Attempt: m.req.Owner.Attempt, Floor: m.req.Floor, Outcome: a.Outcome, Token: a.Token}

@@ -41,6 +41,7 @@ func (c *Client) lockOne() {
 	if w.chance(OfWork, wk.Shared) {
 		r.Mode = core.Shared
 	}
+	r.Force = r.Mode == core.Exclusive && w.chance(OfWork, wk.Force)
 	if w.chance(OfWork, wk.Try) {
 		r.Wait = 0
 	}
