@@ -14,14 +14,24 @@ type alarm struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	call  *callContext // under way; nil between two
+	spare []callContext
 }
+
+// alarmSpare is how many contexts are made at once. None is used twice, since
+// who was given one may keep it.
+const alarmSpare = 8
 
 // set begins a call that ends after limit. The context stays valid after stop,
 // for whoever keeps it.
 func (a *alarm) set(base context.Context, limit time.Duration) *callContext {
-	c := &callContext{Context: base, alarm: a, ends: time.Now().Add(limit)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(a.spare) == 0 {
+		a.spare = make([]callContext, alarmSpare)
+	}
+	c := &a.spare[0]
+	a.spare = a.spare[1:]
+	c.Context, c.alarm, c.ends = base, a, time.Now().Add(limit)
 	a.call = c
 	return c
 }

@@ -79,28 +79,38 @@ func (s settings) check(set *CombinedStore) error {
 	if err := s.checkTTL(set); err != nil {
 		return err
 	}
-	for _, rule := range []struct {
+	for _, rule := range [...]struct {
 		bad  bool
-		text string
+		text func() string // so that nothing is written of what is right
 	}{
-		{s.renewEvery < 0 || s.renewEvery > 0 && s.renewEvery < time.Millisecond || s.renewEvery > s.ttl/2, fmt.Sprintf("RenewEvery %v must be at least 1ms and at most half of TTL %v, or 0 for a third of it", s.renewEvery, s.ttl)},
-		{s.callLimit < 0 || s.callLimit > s.ttl, fmt.Sprintf("CallLimit %v must lie between 0 and TTL %v", s.callLimit, s.ttl)},
-		{s.releaseLimit <= 0, fmt.Sprintf("ReleaseLimit %v must be above 0", s.releaseLimit)},
-		{s.backoffMin < time.Millisecond || s.backoffMax < s.backoffMin,
-			fmt.Sprintf("Backoff(%v, %v) must run from at least 1ms upwards", s.backoffMin, s.backoffMax)},
-		{s.expiring < 0 || s.expiring >= s.ttl, fmt.Sprintf("Expiring %v must be shorter than TTL %v", s.expiring, s.ttl)},
-		{s.maxHold < 0, fmt.Sprintf("MaxHold %v is below 0", s.maxHold)},
-		{s.minHold < 0 || s.minHold > s.ttl, fmt.Sprintf("MinHold %v must lie between 0 and TTL %v, for which the stores keep a lock by themselves", s.minHold, s.ttl)},
-		{s.minHold > 0 && s.maxHold > 0 && s.minHold > s.maxHold, fmt.Sprintf("MinHold %v is above MaxHold %v", s.minHold, s.maxHold)},
-		{s.kind == KindForce && s.mode == ModeShared, "Force takes a name for one writer: leave Shared out"},
-		{s.order > AllAtOnce, fmt.Sprintf("AskOrder(%d) is none of the orders", s.order)},
-		{s.clock == nil, "WithClock(nil)"},
-		{!cleanLabel(s.label), fmt.Sprintf("Label must be at most %d bytes of printable UTF-8", maxLabel)},
-		{s.cluster && set.Limits().Reach != ReachCluster,
-			fmt.Sprintf("Cluster: the stores arbitrate only within one %s", set.Limits().Reach)},
+		{s.renewEvery < 0 || s.renewEvery > 0 && s.renewEvery < time.Millisecond || s.renewEvery > s.ttl/2, func() string {
+			return fmt.Sprintf("RenewEvery %v must be at least 1ms and at most half of TTL %v, or 0 for a third of it", s.renewEvery, s.ttl)
+		}},
+		{s.callLimit < 0 || s.callLimit > s.ttl, func() string {
+			return fmt.Sprintf("CallLimit %v must lie between 0 and TTL %v", s.callLimit, s.ttl)
+		}},
+		{s.releaseLimit <= 0, func() string { return fmt.Sprintf("ReleaseLimit %v must be above 0", s.releaseLimit) }},
+		{s.backoffMin < time.Millisecond || s.backoffMax < s.backoffMin, func() string {
+			return fmt.Sprintf("Backoff(%v, %v) must run from at least 1ms upwards", s.backoffMin, s.backoffMax)
+		}},
+		{s.expiring < 0 || s.expiring >= s.ttl, func() string { return fmt.Sprintf("Expiring %v must be shorter than TTL %v", s.expiring, s.ttl) }},
+		{s.maxHold < 0, func() string { return fmt.Sprintf("MaxHold %v is below 0", s.maxHold) }},
+		{s.minHold < 0 || s.minHold > s.ttl, func() string {
+			return fmt.Sprintf("MinHold %v must lie between 0 and TTL %v, for which the stores keep a lock by themselves", s.minHold, s.ttl)
+		}},
+		{s.minHold > 0 && s.maxHold > 0 && s.minHold > s.maxHold, func() string {
+			return fmt.Sprintf("MinHold %v is above MaxHold %v", s.minHold, s.maxHold)
+		}},
+		{s.kind == KindForce && s.mode == ModeShared, func() string { return "Force takes a name for one writer: leave Shared out" }},
+		{s.order > AllAtOnce, func() string { return fmt.Sprintf("AskOrder(%d) is none of the orders", s.order) }},
+		{s.clock == nil, func() string { return "WithClock(nil)" }},
+		{!cleanLabel(s.label), func() string { return fmt.Sprintf("Label must be at most %d bytes of printable UTF-8", maxLabel) }},
+		{s.cluster && set.Limits().Reach != ReachCluster, func() string {
+			return fmt.Sprintf("Cluster: the stores arbitrate only within one %s", set.Limits().Reach)
+		}},
 	} {
 		if rule.bad {
-			return fmt.Errorf("%w: %s", ErrInvalidOption, rule.text)
+			return fmt.Errorf("%w: %s", ErrInvalidOption, rule.text())
 		}
 	}
 	return nil

@@ -26,6 +26,7 @@ type CombinedStore struct {
 	rule     *core.Rule
 	risks    []domainRisk // that AllowDomain accepted
 	members  []Store
+	leafs    []Store // see leaves
 	servers  *identities
 	health   *health     // of the members, of verbs that this composite was asked as a member
 	owned    []io.Closer // what Open made
@@ -68,7 +69,7 @@ func Combine(s Strategy, members ...Store) (*CombinedStore, error) {
 		strategy: s, unsorted: !byName && !rule.Counts(), rule: rule,
 		members: slices.Clone(members), servers: newIdentities(len(members)), health: newHealth(len(members)),
 	}
-	c.name = c.list()
+	c.name, c.leafs = c.list(), c.listLeaves()
 	if err := c.checkDomains(allowed); err != nil {
 		return nil, err
 	}
@@ -172,8 +173,11 @@ func (c *CombinedStore) Limits() Limits {
 	return l
 }
 
-// leaves returns the stores beneath that are no composites.
-func (c *CombinedStore) leaves() []Store {
+// leaves returns the stores beneath that are no composites. The caller must not
+// change the slice.
+func (c *CombinedStore) leaves() []Store { return c.leafs }
+
+func (c *CombinedStore) listLeaves() []Store {
 	var out []Store
 	for _, m := range c.members {
 		if inner, ok := As[*CombinedStore](m); ok {

@@ -21,7 +21,7 @@ type verb struct {
 // drive prepares a verb.
 func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
 	v := &verb{driver: newDriver(ctx, c, clock.Go(), q), q: q, done: make(chan struct{})}
-	v.health = c.health
+	v.health, v.answers = c.health, make([]core.Answer, len(c.members))
 	v.settled = func(clock.Instant) func() {
 		if !v.over && v.decided() {
 			v.over = true
@@ -105,8 +105,7 @@ func (v *verb) grant(r Request, token int64, votes []Vote) Grant {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	g := Grant{Token: token, TTL: r.TTL, Mode: r.Mode, Votes: votes, Server: v.set.servers.all()}
-	for i := range v.replies {
-		a := &v.replies[i].answer
+	for _, a := range v.answers {
 		if a.Outcome == core.Granted {
 			g.Mode = min(g.Mode, Mode(a.Mode)) // exclusive if any member is
 			g.Readers = max(g.Readers, a.Readers)

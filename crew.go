@@ -8,7 +8,7 @@ import (
 // crewIdle is how long a goroutine of a crew waits for another call.
 const crewIdle = time.Second
 
-// crew makes the calls of a Locker on goroutines that serve one call after
+// crew makes the calls of a Locker, and wakes its machines, on goroutines that serve one call after
 // another: a goroutine's stack, once grown to what a client needs, serves the
 // next call as well. Nothing queues: where all are busy another one starts, so
 // that a store that hangs holds nobody up.
@@ -33,7 +33,11 @@ func (c *crew) work(d delivery) {
 	defer idle.Stop()
 	limit := &alarm{}
 	for {
-		d.carry(limit)
+		if d.wake {
+			d.d.wake()
+		} else {
+			d.carry(limit)
+		}
 		idle.Reset(crewIdle)
 		select {
 		case d = <-c.calls:

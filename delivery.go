@@ -8,9 +8,10 @@ import (
 	"github.com/quorumlock/quorum/internal/core"
 )
 
-// delivery is one call to one store.
+// delivery is one call to one store, or the passing of time.
 type delivery struct {
 	d    *driver
+	wake bool // no call
 	base context.Context
 	call core.Call
 }
@@ -48,7 +49,10 @@ func (j delivery) carry(limit *alarm) {
 			d.replies[c.Store].undone = err
 		} else {
 			r := &d.replies[c.Store]
-			r.err, r.nested, r.answer = err, nested, a
+			r.err, r.nested = err, nested
+			if d.answers != nil {
+				d.answers[c.Store] = a
+			}
 		}
 		d.m.Answer(now, c.Store, c.Seq, a)
 	})

@@ -16,7 +16,7 @@ import (
 // Every event runs under mu, by whichever goroutine brings it; what it gives
 // rise to (calls, news for the user) happens after mu is free. There is no
 // goroutine that waits for an event: a call has one until the store's answer,
-// and a timer stands for the machine's next instant.
+// and an agenda or a timer stands for the machine's next instant.
 type driver struct {
 	set   *CombinedStore
 	clock clock.Clock
@@ -26,14 +26,18 @@ type driver struct {
 	// met hears every answer, without mu.
 	met    func(store int, err error, nested []Vote)
 	crew   *crew   // makes the calls; nil starts a goroutine for each
+	agenda *agenda // wakes the machine; nil has a timer for it
 	health *health // learns from them; nil learns nothing
 
 	mu      sync.Mutex
 	m       core.Machine
 	base    context.Context // carries values to the stores; it is never cancelled
 	timer   *time.Timer
-	stopped bool    // nothing leaves any more
-	replies []heard // of each store, the last
+	at      clock.Instant // under the agenda's mu, as place: when the machine is woken
+	place   int           // in the agenda, from 1; 0 is none
+	stopped bool          // nothing leaves any more
+	replies []heard       // of each store, the last
+	answers []core.Answer // the same, for who must know more of them; nil keeps none
 }
 
 // heard is what a store answered last: to a release, and to anything else.
@@ -41,13 +45,17 @@ type heard struct {
 	undone error
 	err    error
 	nested []Vote
-	answer core.Answer
 }
 
+// newDriver returns a driver whose calls carry the values of ctx.
 func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m core.Machine) *driver {
-	return &driver{
-		set: set, clock: c, m: m, base: context.WithoutCancel(ctx), replies: make([]heard, len(set.members)),
-	}
+	d := &driver{}
+	d.init(context.WithoutCancel(ctx), set, c, m)
+	return d
+}
+
+func (d *driver) init(base context.Context, set *CombinedStore, c clock.Clock, m core.Machine) {
+	d.set, d.clock, d.m, d.base, d.replies = set, c, m, base, make([]heard, len(set.members))
 }
 
 // do runs one event and carries out what follows from it.
@@ -71,7 +79,7 @@ func (d *driver) do(event func(now clock.Instant)) {
 		news()
 	}
 	for _, c := range *calls {
-		if job := (delivery{d, base, c}); d.crew != nil {
+		if job := (delivery{d: d, base: base, call: c}); d.crew != nil {
 			d.crew.take(job)
 		} else {
 			go job.carry(&alarm{})
@@ -91,11 +99,16 @@ func (d *driver) learn(now clock.Instant) {
 	}
 }
 
-// arm sets the timer to the machine's next instant.
+// arm has the machine woken at its next instant.
 func (d *driver) arm(now clock.Instant) {
 	next := d.m.Next()
+	if d.stopped {
+		next = core.Never
+	}
 	switch {
-	case next == core.Never || d.stopped:
+	case d.agenda != nil:
+		d.agenda.set(d, now, next)
+	case next == core.Never:
 		if d.timer != nil {
 			d.timer.Stop()
 		}
@@ -120,9 +133,7 @@ func (d *driver) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stopped = true
-	if d.timer != nil {
-		d.timer.Stop()
-	}
+	d.arm(d.clock.Now())
 }
 
 // votes says what each store answered last. The caller holds mu.

@@ -106,7 +106,7 @@ func (k *keeper) start(at seat) {
 		Request: core.Request{MaxTTL: def.maxTTL, Set: uint64(k.l.print)},
 	})}
 	r.d = newDriver(context.Background(), at.set, def.clock, r.m)
-	r.d.crew = k.l.crew
+	r.d.crew, r.d.agenda = k.l.crew, k.l.agenda
 	r.d.settled = func(now clock.Instant) func() { return k.settled(r, now) }
 	k.running[at] = r
 	// Not here: the event would lock what is locked.

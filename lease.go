@@ -16,6 +16,7 @@ import (
 type Lease struct {
 	locker *Locker
 	d      *driver
+	own    driver      // d, unless the lease carries another one on
 	m      *core.Lease // under d.mu
 	set    settings
 	key    string
@@ -41,6 +42,7 @@ type Lease struct {
 	release *release
 	news    []Event
 	after   []func() // to be done once mu is free
+	freed   bool     // tell who waits here for the key, once mu is free
 	listens bool
 	left    core.Set // stores told as given up on
 
@@ -131,9 +133,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 			answer <- l.cause
 			return
 		}
-		l.serial++
-		l.waits[l.serial] = answer
-		l.m.Extend(now, l.serial, ttl)
+		l.m.Extend(now, l.expect(answer), ttl)
 	})
 	select {
 	case err := <-answer:
@@ -141,6 +141,17 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	case <-ctx.Done():
 		return &OpError{Op: "extend", Key: l.key, Need: l.d.set.rule.Need(), reasons: []error{ctx.Err()}}
 	}
+}
+
+// expect numbers what is about to be asked of the machine, and keeps who waits
+// for its end. The caller holds d.mu.
+func (l *Lease) expect(answer chan error) uint32 {
+	if l.waits == nil {
+		l.waits = map[uint32]chan error{}
+	}
+	l.serial++
+	l.waits[l.serial] = answer
+	return l.serial
 }
 
 // Release gives the lock back. The lease is over, and its context has ended,

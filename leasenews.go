@@ -12,7 +12,10 @@ import (
 
 // settled takes the machine's notices, under d.mu, and returns what to do once
 // it is free.
-func (l *Lease) settled(now clock.Instant) func() { return l.hear(now, l.m.Notices()) }
+func (l *Lease) settled(now clock.Instant) func() {
+	var room [4]core.Notice
+	return l.hear(now, l.m.AppendNotices(room[:0]))
+}
 
 func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 	var then func() // of the lease that carries this one on
@@ -23,7 +26,7 @@ func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 			break
 		}
 		l.take(now, n)
-		notices = append(notices, l.m.Notices()...) // what that gave rise to
+		notices = l.m.AppendNotices(notices) // with what that gave rise to
 	}
 	if l.cause == nil {
 		l.until.Store(int64(l.m.Until()))
@@ -42,8 +45,8 @@ func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 	if quiet {
 		l.tellLeftovers()
 	}
-	news, cause, after := l.news, l.cause, l.after
-	l.news, l.after = nil, nil
+	news, cause, after, freed := l.news, l.cause, l.after, l.freed
+	l.news, l.after, l.freed = nil, nil, false
 	return func() {
 		if cause != nil {
 			l.cancel(cause)
@@ -53,6 +56,9 @@ func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 		}
 		for _, f := range after {
 			f()
+		}
+		if freed {
+			l.locker.hub.freed(l.key)
 		}
 		if quiet {
 			l.d.mu.Lock()
@@ -170,7 +176,7 @@ func (l *Lease) answerRelease(err error) {
 
 // afterLoss is what a release of a lost lease returns, and nil for any other.
 func (l *Lease) afterLoss() error {
-	if lost := (*LostError)(nil); errors.As(l.cause, &lost) {
+	if lost, ok := l.cause.(*LostError); ok { // never wrapped
 		return lost
 	}
 	return nil
@@ -195,7 +201,7 @@ func (l *Lease) released(now clock.Instant, ok bool) {
 	}
 	l.tell(Event{Kind: EventReleased, Took: now.Sub(l.started), Err: err})
 	l.answerRelease(err)
-	l.after = append(l.after, func() { l.locker.hub.freed(l.key) })
+	l.freed = true
 }
 
 // why is the error of an Acquire that failed.

@@ -23,6 +23,7 @@ type Locker struct {
 	who     string // host, process and start, for labels
 	keeper  *keeper
 	crew    *crew
+	agenda  *agenda
 	health  *health
 	reports *reports
 	hub     *hub
@@ -71,6 +72,7 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 		live: map[*Lease]struct{}{}, idle: make(chan struct{}), reports: newReports(def.observe, len(set.members)),
 		crew: newCrew(), health: newHealth(len(set.members)),
 	}
+	l.agenda = &agenda{clock: def.clock, crew: l.crew}
 	l.keeper, l.hub = newKeeper(l), newHub(l)
 	return l, nil
 }
@@ -202,17 +204,20 @@ func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner)
 	if s.noRenew {
 		cfg.RenewEvery = 0
 	}
+	cfg.RenewGrain = cfg.RenewEvery / renewGrains
 	cfg.Watch, cfg.Queues = len(l.hub.seats) > 0, l.hub.queues && s.wait != 0
 	if cfg.Watch && s.wait != 0 {
 		cfg.Request.Wait = core.WaitWatch
 	}
 	lease := &Lease{
 		locker: l, key: key, owner: Owner{ID: owner.ID}, set: s, m: core.NewLease(cfg),
-		decided: make(chan struct{}), waits: map[uint32]chan error{}, heirs: map[uint32]*Lease{}, started: s.clock.Now(),
+		decided: make(chan struct{}), started: s.clock.Now(),
 	}
-	lease.carry(ctx)
-	lease.d = newDriver(ctx, l.set, s.clock, lease.m)
-	lease.d.settled, lease.d.met, lease.d.crew, lease.d.health = lease.settled, l.met, l.crew, l.health
+	values := context.WithoutCancel(ctx)
+	lease.carry(values)
+	lease.d = &lease.own
+	lease.d.init(values, l.set, s.clock, lease.m)
+	lease.d.settled, lease.d.met, lease.d.crew, lease.d.agenda, lease.d.health = lease.settled, l.met, l.crew, l.agenda, l.health
 	if !l.watch(lease) {
 		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
 	}
@@ -220,12 +225,15 @@ func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner)
 	return lease, nil
 }
 
+// renewGrains is in how many bunches the leases of a Locker are renewed: those of
+// one share round trips.
+const renewGrains = 256
+
 // carry makes the context of a lease out of the values of its caller's.
-func (l *Lease) carry(ctx context.Context) {
-	l.outer, _ = ctx.Value(leaseKey{}).(*Lease)
+func (l *Lease) carry(values context.Context) {
+	l.outer, _ = values.Value(leaseKey{}).(*Lease)
 	l.until.Store(int64(-core.Never))
-	values := context.WithValue(context.WithoutCancel(ctx), leaseKey{}, l)
-	l.ctx, l.cancel = context.WithCancelCause(values)
+	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(values, leaseKey{}, l))
 }
 
 // Do takes the lock, calls fn and gives the lock back. It is the one call that

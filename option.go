@@ -192,6 +192,13 @@ func Cluster() Option {
 
 // with returns s changed by options; perUse says that they stand on one call.
 func (s settings) with(options []Option, perUse bool) (settings, error) {
+	if len(options) == 0 {
+		return s, nil
+	}
+	return s.changed(options, perUse)
+}
+
+func (s settings) changed(options []Option, perUse bool) (settings, error) {
 	for _, o := range options {
 		if o.apply == nil {
 			return s, fmt.Errorf("%w: an Option made by no function of this package", ErrInvalidOption)

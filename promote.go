@@ -30,7 +30,7 @@ func (l *Lease) Promote(ctx context.Context) (*Lease, error) {
 		locker: l.locker, d: l.d, m: l.m, set: l.set, key: l.key, won: true,
 		decided: l.decided,
 	}
-	heir.carry(ctx)
+	heir.carry(context.WithoutCancel(ctx))
 	if err := l.change(ctx, "promote", heir); err != nil {
 		heir.cancel(err)
 		return nil, err
@@ -63,12 +63,13 @@ func (l *Lease) change(ctx context.Context, op string, heir *Lease) error {
 			answer <- l.fails(op, fmt.Errorf("%w: the lease is exclusive already", ErrInvalidOption))
 			return
 		}
-		l.serial++
-		serial = l.serial
-		l.waits[serial] = answer
+		serial = l.expect(answer)
 		if heir == nil {
 			l.m.Demote(now, serial)
 			return
+		}
+		if l.heirs == nil {
+			l.heirs = map[uint32]*Lease{}
 		}
 		l.heirs[serial] = heir
 		l.m.Promote(now, serial)

@@ -13,6 +13,8 @@ func (q *Quorum) AppendCalls(calls []Call) []Call {
 // AppendCalls is Calls into a slice of the caller's.
 func (l *Lease) AppendCalls(calls []Call) []Call { return l.q.AppendCalls(calls) }
 
+func (l *Lease) tell(n Notice) { l.notices = append(l.notices, n) }
+
 // AppendNotices is Notices into a slice of the caller's.
 func (l *Lease) AppendNotices(notices []Notice) []Notice {
 	notices = append(notices, l.notices...)

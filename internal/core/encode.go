@@ -8,7 +8,13 @@ import (
 
 // Clone returns a copy that shares nothing with q that either can change.
 func (q *Quorum) Clone() *Quorum {
+	cfg := *q.cfg
+	return q.clone(&cfg)
+}
+
+func (q *Quorum) clone(cfg *Config) *Quorum {
 	c := *q
+	c.cfg = cfg
 	c.slots = slices.Clone(q.slots)
 	c.out = slices.Clone(q.out)
 	return &c
@@ -17,7 +23,7 @@ func (q *Quorum) Clone() *Quorum {
 // Clone returns a copy that shares nothing with l that either can change.
 func (l *Lease) Clone() *Lease {
 	c := *l
-	c.q = l.q.Clone()
+	c.q = l.q.clone(&c.cfg.Config)
 	c.line = l.line.clone()
 	c.notices = slices.Clone(l.notices)
 	c.wishes = slices.Clone(l.wishes)

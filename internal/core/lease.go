@@ -13,6 +13,7 @@ type LeaseConfig struct {
 	FailOnOutage bool          // do not wait for stores to come back
 	Wait         time.Duration // how long to keep trying; negative is without end
 	RenewEvery   time.Duration // 0 is never
+	RenewGrain   time.Duration // renewals fall on multiples of it, rather early than late, and so together; 0 is none
 	BackoffMin   time.Duration
 	BackoffMax   time.Duration
 	Watch        bool          // some store tells what happens to the name
@@ -142,15 +143,16 @@ type Lease struct {
 	keptBack   bool // a release waits for minAt
 }
 
-// wish is an explicit extension.
-type wish struct {
-	serial uint32
-	ttl    time.Duration
-}
-
 // NewLease returns a Lease that has asked nothing yet.
 func NewLease(cfg LeaseConfig) *Lease {
-	return &Lease{cfg: cfg, q: NewQuorum(cfg.Config), rng: cfg.Seed, giveUp: Never, retryAt: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
+	var both struct { // one allocation, and no setting twice
+		l Lease
+		q Quorum
+	}
+	l := &both.l
+	*l = Lease{cfg: cfg, q: &both.q, rng: cfg.Seed, giveUp: Never, retryAt: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
+	l.q.init(&l.cfg.Config)
+	return l
 }
 
 // Stage returns where the lease stands.
@@ -326,5 +328,3 @@ func (l *Lease) finish(now clock.Instant, why End) {
 	l.q.Abandon(now)
 	l.stage, l.end, l.endBy = Ending, why, now.Add(undoGrace)
 }
-
-func (l *Lease) tell(n Notice) { l.notices = append(l.notices, n) }

@@ -6,6 +6,12 @@ import (
 	"github.com/quorumlock/quorum/clock"
 )
 
+// wish is an explicit extension.
+type wish struct {
+	serial uint32
+	ttl    time.Duration
+}
+
 // expire ends a lease whose validity is over by the local clock.
 func (l *Lease) expire(now clock.Instant) {
 	if l.stage != Holding || l.cfg.Bugs.has(BugReviveLost) {
@@ -114,7 +120,11 @@ func (l *Lease) renewal(start clock.Instant) clock.Instant {
 	if l.cfg.RenewEvery <= 0 {
 		return Never
 	}
-	return start.Add(l.cfg.RenewEvery)
+	at := start.Add(l.cfg.RenewEvery)
+	if grain := clock.Instant(l.cfg.RenewGrain); grain > 0 {
+		at -= at % grain
+	}
+	return at
 }
 
 // Extend asks for an extension by ttl from now; serial comes back in the

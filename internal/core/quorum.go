@@ -78,7 +78,7 @@ const (
 
 // Quorum is one owner's dealings with a set of stores.
 type Quorum struct {
-	cfg     Config
+	cfg     *Config // of a Lease, the Lease's own
 	slots   []slot
 	out     []Call
 	seq     uint32
@@ -112,7 +112,13 @@ type round struct {
 
 // NewQuorum returns a Quorum that has asked nothing yet.
 func NewQuorum(cfg Config) *Quorum {
-	return &Quorum{cfg: cfg, slots: make([]slot, cfg.Rule.N()), ttl: cfg.Request.TTL}
+	var q Quorum
+	q.init(&cfg)
+	return &q
+}
+
+func (q *Quorum) init(cfg *Config) {
+	q.cfg, q.slots, q.ttl = cfg, make([]slot, cfg.Rule.N()), cfg.Request.TTL
 }
 
 // Phase returns where the Quorum stands.

@@ -33,7 +33,7 @@ const (
 
 // call is one script call on its way.
 type call struct {
-	cmd    *redis.Cmd
+	cmd    redis.Cmd
 	limit  time.Duration // from when it is written
 	proves bool          // replicas must acknowledge it
 	acks   int64         // how many did
@@ -107,7 +107,7 @@ func (l *lanes) send(ctx context.Context, c *call) error {
 		defer cancel()
 	}
 	if !c.proves {
-		return l.client.Process(ctx, c.cmd)
+		return l.client.Process(ctx, &c.cmd)
 	}
 	l.pipeline(ctx, []*call{c})
 	return c.cmd.Err()
@@ -146,7 +146,7 @@ func (l *lanes) pipeline(ctx context.Context, batch []*call) {
 	pipe := l.client.Pipeline()
 	var wait *redis.Cmd
 	for _, c := range batch {
-		_ = pipe.Process(ctx, c.cmd)
+		_ = pipe.Process(ctx, &c.cmd)
 		if c.proves && wait == nil {
 			wait = redis.NewCmd(ctx, "wait", l.replicas, l.patience.Milliseconds())
 		}

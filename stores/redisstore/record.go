@@ -66,7 +66,7 @@ func (s *Store) onRecordsOnce(
 		batch := make([]*call, len(mine))
 		for k, i := range mine {
 			all := append([]any{"evalsha", at.sha[v], "1", ps[i].record}, args(i)...)
-			batch[k] = &call{cmd: redis.NewCmd(ctx, all...)}
+			batch[k] = &call{cmd: *redis.NewCmd(ctx, all...)}
 		}
 		server.lanes.straight(ctx, r.Limit, batch)
 		for k, i := range mine {
