@@ -15,6 +15,9 @@ const maxKey = 512
 // longest is the longest MaxTTL: no store keeps a vote longer.
 const longest = 24 * time.Hour
 
+// mostInFlight is the largest InFlight.
+const mostInFlight = 1 << 20
+
 // maxLabel bounds what a user may add to a label, and maxWho the rest.
 const (
 	maxLabel = 200
@@ -90,6 +93,9 @@ func (s settings) check(set *CombinedStore) error {
 			return fmt.Sprintf("CallLimit %v must lie between 0 and TTL %v", s.callLimit, s.ttl)
 		}},
 		{s.releaseLimit <= 0, func() string { return fmt.Sprintf("ReleaseLimit %v must be above 0", s.releaseLimit) }},
+		{s.inFlight < 1 || s.inFlight > mostInFlight, func() string {
+			return fmt.Sprintf("InFlight %d must lie between 1 and %d", s.inFlight, mostInFlight)
+		}},
 		{s.backoffMin < time.Millisecond || s.backoffMax < s.backoffMin, func() string {
 			return fmt.Sprintf("Backoff(%v, %v) must run from at least 1ms upwards", s.backoffMin, s.backoffMax)
 		}},

@@ -56,6 +56,9 @@ func (l *Locker) closeIdle() {
 // the same end.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
+	if !l.closed {
+		close(l.closing)
+	}
 	l.closed = true
 	var leases []*Lease
 	for lease := range l.live {

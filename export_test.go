@@ -27,6 +27,7 @@ AskOrder %v
 Backoff %v %v
 CallLimit %v
 ReleaseLimit %v
+InFlight %v
 Drift %v %v
 Expiring %v
 MaxHold %v
@@ -36,7 +37,7 @@ Observe %v
 WithClock %T
 Cluster %v
 `, s.ttl, s.maxTTL, s.renewEvery, s.noRenew, s.wait, s.failOnOutage, s.order, s.backoffMin, s.backoffMax, s.callLimit,
-		s.releaseLimit, s.driftRate, s.driftFixed, s.expiring, s.maxHold, s.mode, s.label, s.observe != nil, s.clock, s.cluster)
+		s.releaseLimit, s.inFlight, s.driftRate, s.driftFixed, s.expiring, s.maxHold, s.mode, s.label, s.observe != nil, s.clock, s.cluster)
 }
 
 // MetOf shows whether a set of votes, by position, is a quorum.

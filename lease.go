@@ -42,6 +42,7 @@ type Lease struct {
 	release *release
 	news    []Event
 	after   []func() // to be done once mu is free
+	placed  bool     // it has a place of the admission
 	freed   bool     // tell who waits here for the key, once mu is free
 	listens bool
 	left    core.Set // stores told as given up on

@@ -78,17 +78,20 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 	q := l.m.Quorum()
 	switch n.Kind {
 	case core.NoticeAcquired:
+		l.admitted()
 		l.won, l.token = true, q.Token()
 		l.held = now.Sub(l.started)
 		l.tell(Event{Kind: EventAcquired, Took: l.held})
 		l.started = now
 		close(l.decided)
 	case core.NoticeAttempt:
+		l.admitted()
 		l.refused(now, n.Failure)
 		l.tellRival()
 	case core.NoticeWatch:
 		l.listen(true)
 	case core.NoticeFailed:
+		l.admitted()
 		l.failure = l.why(now, n)
 		l.cause = l.failure
 		l.tell(Event{Kind: EventFailed, Took: now.Sub(l.started), Err: l.failure})

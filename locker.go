@@ -17,16 +17,18 @@ import (
 // use; a program usually has one. Close it before the program ends: only then
 // are roll-backs finished and held locks given back.
 type Locker struct {
-	set     *CombinedStore
-	def     settings
-	print   Fingerprint
-	who     string // host, process and start, for labels
-	keeper  *keeper
-	crew    *crew
-	agenda  *agenda
-	health  *health
-	reports *reports
-	hub     *hub
+	set       *CombinedStore
+	def       settings
+	print     Fingerprint
+	who       string // host, process and start, for labels
+	keeper    *keeper
+	crew      *crew
+	agenda    *agenda
+	admission admission
+	closing   chan struct{} // closed when Close is called
+	health    *health
+	reports   *reports
+	hub       *hub
 
 	mu     sync.Mutex
 	closed bool
@@ -69,7 +71,7 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 	}
 	l := &Locker{
 		set: set, def: def, print: set.fingerprint(def.maxTTL), who: whoami(),
-		live: map[*Lease]struct{}{}, idle: make(chan struct{}), reports: newReports(def.observe, len(set.members)),
+		live: map[*Lease]struct{}{}, idle: make(chan struct{}), closing: make(chan struct{}), admission: make(admission, def.inFlight), reports: newReports(def.observe, len(set.members)),
 		crew: newCrew(), health: newHealth(len(set.members)),
 	}
 	l.agenda = &agenda{clock: def.clock, crew: l.crew}
@@ -131,17 +133,27 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, options ...Option) 
 }
 
 func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, error) {
+	var err error
+	if s.wait, err = l.admission.enter(ctx, s.wait, l.closing); err != nil {
+		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
+	}
 	lease, err := l.lease(ctx, key, s, Owner{})
 	if err != nil {
+		l.admission.leave()
 		return nil, err
 	}
 	waits := lease.inLine()
 	first := !waits || l.hub.join(lease)
 	lease.d.do(func(now clock.Instant) {
+		lease.placed = true
 		lease.d.learn(now)
+		if lease.cause != nil {
+			lease.admitted() // the Locker was closed meanwhile
+		}
 		if first {
 			lease.m.Start(now)
 		} else {
+			lease.admitted() // it asks later, in its turn
 			lease.m.StartParked(now)
 		}
 	})

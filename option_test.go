@@ -27,6 +27,7 @@ AskOrder in order
 Backoff 10ms 1s
 CallLimit 0s
 ReleaseLimit 5s
+InFlight 128
 Drift 0.01 2ms
 Expiring 0s
 MaxHold 0s
@@ -90,6 +91,7 @@ func TestR65SettingsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"F112 fixed drift below 0", options{quorum.Drift(0, -1)}, quorum.ErrInvalidOption, "-1ns"},
 		{"CallLimit above TTL", options{quorum.CallLimit(16 * second)}, quorum.ErrInvalidOption, "CallLimit|16s|15s"},
 		{"CallLimit below 0", options{quorum.CallLimit(-1)}, quorum.ErrInvalidOption, "CallLimit"},
+		{"InFlight 0", options{quorum.InFlight(0)}, quorum.ErrInvalidOption, "InFlight"},
 		{"ReleaseLimit 0", options{quorum.ReleaseLimit(0)}, quorum.ErrInvalidOption, "ReleaseLimit"},
 		{"F118 Backoff 0", options{quorum.Backoff(0, second)}, quorum.ErrInvalidOption, "Backoff|1ms"},
 		{"Backoff upside down", options{quorum.Backoff(second, time.Millisecond)}, quorum.ErrInvalidOption, "Backoff(1s, 1ms)"},
@@ -167,7 +169,7 @@ func TestSettingsOfTheLockerAreRefusedOnACall(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, b *bed) {
 		l := b.locker()
 		for name, o := range map[string]quorum.Option{
-			"MaxTTL": quorum.MaxTTL(time.Hour), "ReleaseLimit": quorum.ReleaseLimit(time.Second), "Drift": quorum.Drift(0, 0),
+			"MaxTTL": quorum.MaxTTL(time.Hour), "ReleaseLimit": quorum.ReleaseLimit(time.Second), "InFlight": quorum.InFlight(1), "Drift": quorum.Drift(0, 0),
 			"Observe": quorum.Observe(func(quorum.Event) {}), "WithClock": quorum.WithClock(clock.Go()), "Cluster": quorum.Cluster(),
 		} {
 			lease, err := l.Acquire(t.Context(), "k", o)

@@ -1,0 +1,150 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/storetest"
+)
+
+// asked lists the keys for which any store of b was asked, sorted.
+func (b *bed) asked() []string {
+	var keys []string
+	for _, sp := range b.spoil {
+		for _, c := range sp.Log(nil) {
+			keys = append(keys, c.Request.Key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// crowd starts n acquisitions of names of their own.
+func crowd(ctx context.Context, l *quorum.Locker, n int) chan error {
+	done := make(chan error, n)
+	for i := range n {
+		go func() {
+			lease, err := l.Acquire(ctx, fmt.Sprint("name ", i))
+			if err == nil {
+				err = lease.Release(ctx)
+			}
+			done <- err
+		}()
+	}
+	return done
+}
+
+func TestInFlightBoundsHowManyAsk(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bed) {
+		l := b.locker(quorum.InFlight(2))
+		for _, sp := range b.spoil {
+			sp.Set(storetest.Always(storetest.Hang()))
+		}
+		done := crowd(t.Context(), l, 9)
+		synctest.Wait()
+		if keys := b.asked(); len(keys) != 2 {
+			t.Errorf("asked for %q while two may ask", keys)
+		}
+		for _, sp := range b.spoil {
+			sp.Set()
+			sp.Thaw()
+		}
+		for range cap(done) {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if keys := b.asked(); len(keys) != cap(done) {
+			t.Errorf("asked for %q in the end", keys)
+		}
+	})
+}
+
+// Who waits for a place has asked nobody: it can be neither contention nor an
+// outage, and nothing needs to be taken back.
+func TestWaitingForAPlaceEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(cancel func(), l *quorum.Locker)
+		wait quorum.Option
+		want error
+	}{
+		"by its context": {func(cancel func(), _ *quorum.Locker) { cancel() }, quorum.Wait(time.Hour), context.Canceled},
+		"by Wait":        {func(func(), *quorum.Locker) {}, quorum.Wait(100 * time.Millisecond), context.DeadlineExceeded},
+		"by Close":       {func(_ func(), l *quorum.Locker) { go l.Close(context.Background()) }, quorum.Wait(time.Hour), quorum.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, b *bed) {
+				l := b.locker(quorum.InFlight(1))
+				for _, sp := range b.spoil {
+					sp.Set(storetest.Always(storetest.Hang()))
+					defer sp.Thaw()
+				}
+				first := crowd(t.Context(), l, 1)
+				synctest.Wait()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				failed := make(chan error, 1)
+				go func() {
+					_, err := l.Acquire(ctx, "late", tc.wait)
+					failed <- err
+				}()
+				synctest.Wait()
+				tc.end(cancel, l)
+				err := <-failed
+				if !errors.Is(err, tc.want) || errors.Is(err, quorum.ErrHeld) || errors.Is(err, quorum.ErrNoQuorum) {
+					t.Errorf("%v, want %v and nothing of the stores", err, tc.want)
+				}
+				if keys := b.asked(); slices.Contains(keys, "late") {
+					t.Errorf("asked for %q", keys)
+				}
+				for _, sp := range b.spoil {
+					sp.Set()
+					sp.Thaw()
+				}
+				<-first
+			})
+		})
+	}
+}
+
+// A place is free again when the first attempt is decided, whatever came of it.
+func TestWhoWaitsForALockTakesNoPlace(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bed) {
+		holder, l := b.locker(), b.locker(quorum.InFlight(1))
+		lease := must(t, holder, "k")
+		var waiters []chan error
+		for range 3 {
+			done := make(chan error, 1)
+			waiters = append(waiters, done)
+			go func() {
+				mine, err := l.Acquire(t.Context(), "k")
+				if err == nil {
+					err = mine.Release(t.Context())
+				}
+				done <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		if err := must(t, l, "other").Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := l.TryAcquire(t.Context(), "k"); !errors.Is(err, quorum.ErrHeld) {
+			t.Errorf("%v, want ErrHeld", err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, done := range waiters {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		must(t, l, "k")
+	})
+}
