@@ -131,7 +131,7 @@ type Order uint8
 // The orders.
 const (
 	InOrder       = Order(core.InOrder)       // one after another; the first store arbitrates, so a vote never splits
-	FirstThenRest = Order(core.FirstThenRest) // the first alone, then the rest at once
+	FirstThenRest = Order(core.FirstThenRest) // the first alone, then the rest at once unless it is held there
 	AllAtOnce     = Order(core.AllAtOnce)     // one round trip, and split votes under contention
 )
 

@@ -106,7 +106,14 @@ func (q *Quorum) width() int {
 			return 1
 		} // the other kinds concern votes that exist: every store is to have its part
 	case FirstThenRest:
-		if first := &q.slots[q.first]; q.asked == 0 || first.vote == pending && !first.overdue && !first.slow {
+		first := &q.slots[q.first]
+		if q.asked == 0 || first.vote == pending && !first.overdue && !first.slow {
+			return 1
+		}
+		// The first store gave its vote to another, who asks all the rest by now: to
+		// ask them at once too would split what is left of the vote. One after
+		// another is enough to find out whether that vote is all that the other has.
+		if first.outcome == Contended && q.cfg.Request.Kind == New {
 			return 1
 		}
 	}

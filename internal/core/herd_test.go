@@ -53,19 +53,74 @@ func TestR11Herd(t *testing.T) {
 	t.Logf("%d of %d rounds had a winner; at most %d in a row had none", wins, rounds, worst)
 }
 
-func newcomer(id uint64, stores int) *core.Quorum {
+// TestHerdByOrder wakes 64 clients at once for a lock in five stores that is
+// free, one round each, and counts what each order of asking costs. The figures
+// stand in docs/performance.md.
+func TestHerdByOrder(t *testing.T) {
+	const clients, stores, herds = 64, 5, 100
+	for _, c := range []struct {
+		name        string
+		order       core.Order
+		least, most int // of herds with a winner
+	}{
+		{"in order", core.InOrder, herds, herds},
+		{"first then rest", core.FirstThenRest, herds, herds},
+		{"all at once", core.AllAtOnce, 0, herds / 10},
+	} {
+		rng := rand.New(rand.NewPCG(64, uint64(c.order)))
+		won, messages, trips := 0, 0, 0
+		for range herds {
+			w := watched{servers: make([]*model.Store, stores)}
+			for i := range w.servers {
+				w.servers[i] = model.NewStore("m", "s", "r", 0)
+			}
+			herd := make([]*core.Quorum, clients)
+			for i := range herd {
+				herd[i] = newcomer(uint64(i+1), stores, func(cfg *core.Config) { cfg.Request.Order = c.order })
+				herd[i].Begin(0)
+			}
+			w.settle(rng, herd)
+			messages += w.messages
+			if w.heldAfter > 0 {
+				won, trips = won+1, trips+w.heldAfter
+			}
+		}
+		if won < c.least || won > c.most {
+			t.Errorf("asked %s, %d of %d herds had a winner, want %d to %d", c.name, won, herds, c.least, c.most)
+		}
+		t.Logf("%s: %.1f %% won, %.0f messages, %.1f round trips to the win",
+			c.name, 100*float64(won)/herds, float64(messages)/herds, float64(trips)/float64(max(won, 1)))
+	}
+}
+
+func newcomer(id uint64, stores int, change ...func(*core.Config)) *core.Quorum {
 	c := config(stores, 0)
+	for _, f := range change {
+		f(&c)
+	}
 	binary.BigEndian.PutUint64(c.Request.Owner.ID[:], id)
 	return core.NewQuorum(c)
 }
 
 // settle carries all calls until there are none, and counts who holds.
 func settle(rng *rand.Rand, herd []*core.Quorum, servers []*model.Store) (holders int) {
+	w := watched{servers: servers}
+	return w.settle(rng, herd)
+}
+
+// watched is stores whose messages are counted.
+type watched struct {
+	servers   []*model.Store
+	messages  int
+	heldAfter int // round trips until somebody held; 0 is nobody
+}
+
+func (w *watched) settle(rng *rand.Rand, herd []*core.Quorum) (holders int) {
 	type sent struct {
 		q *core.Quorum
 		core.Call
 	}
-	for {
+	for trip := 1; ; trip++ {
 		var mail []sent
 		for _, q := range herd {
 			for _, c := range q.Calls() {
@@ -75,13 +130,17 @@ func settle(rng *rand.Rand, herd []*core.Quorum, servers []*model.Store) (holder
 		if len(mail) == 0 {
 			break
 		}
+		w.messages += len(mail)
 		rng.Shuffle(len(mail), func(i, j int) { mail[i], mail[j] = mail[j], mail[i] })
 		answers := make([]core.Answer, len(mail))
 		for i, m := range mail {
-			answers[i] = servers[m.Store].Apply(m.Req, 0)
+			answers[i] = w.servers[m.Store].Apply(m.Req, 0)
 		}
 		for i, m := range mail {
 			m.q.Answer(0, m.Store, m.Seq, answers[i])
+			if w.heldAfter == 0 && m.q.Phase() == core.Held {
+				w.heldAfter = trip
+			}
 		}
 	}
 	for _, q := range herd {
