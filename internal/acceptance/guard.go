@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -21,6 +22,25 @@ type Guard struct {
 	last   int64
 	n      int
 	wrong  []string
+
+	visitors []*visitor
+	expected int           // visitors, who begin together
+	gathered chan struct{} // closed once they are all there
+	turns    Turns
+}
+
+// Turns is in what order those came in who asked again and again.
+type Turns struct {
+	// Longest is how many others came in between the asking and the entry of
+	// one who waited.
+	Longest int
+	// Fewest and Most are a visitor's entries when the first had all of its own.
+	Fewest, Most int
+}
+
+// visitor is one who asks the guard's lock, over a connection of its own.
+type visitor struct {
+	asked, entries int
 }
 
 // Enter hears that somebody came in, with a token.
@@ -64,9 +84,17 @@ func (g *Guard) Judge(t *testing.T, n int) {
 	}
 }
 
+// Turns returns who came in how often and after how long.
+func (g *Guard) Turns() Turns {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.turns
+}
+
 // listen lets other processes tell the guard, and returns where.
-func (g *Guard) listen(t *testing.T) (path string) {
+func (g *Guard) listen(t *testing.T, visitors int) (path string) {
 	t.Helper()
+	g.expected, g.gathered = visitors, make(chan struct{})
 	path = filepath.Join(t.TempDir(), "guard")
 	listen, err := net.Listen("unix", path)
 	if err != nil {
@@ -79,25 +107,51 @@ func (g *Guard) listen(t *testing.T) (path string) {
 			if err != nil {
 				return // closed with the test
 			}
-			go g.serve(conn)
+			go g.serve(t.Context(), conn)
 		}
 	}()
 	return path
 }
 
-func (g *Guard) serve(conn net.Conn) {
+func (g *Guard) serve(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
+	v := g.welcome()
+	select {
+	case <-g.gathered:
+	case <-ctx.Done():
+		return
+	}
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		g.hear(lines.Text())
+		g.hear(v, lines.Text())
 		if _, err := fmt.Fprintln(conn, "ok"); err != nil {
 			return
 		}
 	}
 }
 
-func (g *Guard) hear(line string) {
-	if line == "leave" {
+func (g *Guard) welcome() *visitor {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v := &visitor{}
+	g.visitors = append(g.visitors, v)
+	if len(g.visitors) == g.expected {
+		close(g.gathered)
+	}
+	return v
+}
+
+func (g *Guard) hear(v *visitor, line string) {
+	switch line {
+	case "ask":
+		g.mu.Lock()
+		v.asked = g.n
+		g.mu.Unlock()
+		return
+	case "leave":
 		g.Leave()
+		return
+	case "done":
+		g.done()
 		return
 	}
 	token, err := strconv.ParseInt(strings.TrimPrefix(line, "enter "), 10, 64)
@@ -107,4 +161,21 @@ func (g *Guard) hear(line string) {
 		g.mu.Unlock()
 	}
 	g.Enter(token)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v.entries++
+	g.turns.Longest = max(g.turns.Longest, g.n-1-v.asked)
+}
+
+// done hears that somebody had all its entries.
+func (g *Guard) done() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.turns.Most > 0 {
+		return // not the first
+	}
+	g.turns.Fewest = g.n
+	for _, v := range g.visitors {
+		g.turns.Fewest, g.turns.Most = min(g.turns.Fewest, v.entries), max(g.turns.Most, v.entries)
+	}
 }

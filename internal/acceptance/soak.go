@@ -21,6 +21,7 @@ import (
 // observer who knows nothing of locks counts who is inside.
 type Soak struct {
 	Processes, Rounds int
+	Workers           int             // goroutines of each process; 0 is 1
 	Options           []quorum.Option // what all processes agree on
 	DSNs              []string
 	// Open opens the set in each process.
@@ -40,11 +41,12 @@ const (
 
 // Run runs the soak. It must be all that its test does but for starting servers
 // and must come first there, see [Worker]: each process is this test again, which
-// then works and judges nothing.
-func (s Soak) Run(t *testing.T) {
+// then works and judges nothing. Run returns who came in how often.
+func (s Soak) Run(t *testing.T) Turns {
+	s.Workers = max(s.Workers, 1)
 	if Worker() {
 		s.work(t)
-		return
+		return Turns{}
 	}
 	set, err := s.Open(t.Context(), s.DSNs)
 	if err != nil {
@@ -60,7 +62,7 @@ func (s Soak) Run(t *testing.T) {
 		return err == nil
 	})
 	g := &Guard{}
-	path := g.listen(t)
+	path := g.listen(t, s.Processes*s.Workers)
 	var wait sync.WaitGroup
 	for i := range s.Processes {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -75,7 +77,8 @@ func (s Soak) Run(t *testing.T) {
 		s.Trouble(g.Entries)
 	}
 	wait.Wait()
-	g.Judge(t, s.Processes*s.Rounds)
+	g.Judge(t, s.Processes*s.Workers*s.Rounds)
+	return g.Turns()
 }
 
 // work is one process.
@@ -88,35 +91,51 @@ func (s Soak) work(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := net.Dial("unix", os.Getenv(soakGuard))
-	if err != nil {
-		t.Fatal(err)
+	var wait sync.WaitGroup
+	for range s.Workers {
+		wait.Go(func() {
+			if err := s.rounds(t.Context(), l); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	defer func() { _ = guard.Close() }()
-	replies := bufio.NewReader(guard)
-	tell := func(format string, args ...any) {
-		if _, err := fmt.Fprintf(guard, format+"\n", args...); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := replies.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range s.Rounds {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		lease, err := l.Acquire(ctx, "job")
-		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
-		tell("enter %d", lease.Token())
-		tell("leave")
-		// A minority that fails is retried by the locker; so is the rest.
-		_ = lease.Release(t.Context())
-	}
+	wait.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := l.Close(ctx); err != nil {
 		t.Log(err) // a member that is down keeps its votes until their TTL
 	}
+}
+
+// rounds is one worker.
+func (s Soak) rounds(ctx context.Context, l *quorum.Locker) error {
+	guard, err := net.Dial("unix", os.Getenv(soakGuard))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = guard.Close() }()
+	replies := bufio.NewReader(guard)
+	tell := func(format string, args ...any) {
+		if err == nil {
+			_, err = fmt.Fprintf(guard, format+"\n", args...)
+		}
+		if err == nil {
+			_, err = replies.ReadString('\n')
+		}
+	}
+	for range s.Rounds {
+		tell("ask")
+		limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
+		lease, failed := l.Acquire(limited, "job")
+		cancel()
+		if failed != nil {
+			return failed
+		}
+		tell("enter %d", lease.Token())
+		tell("leave")
+		// A minority that fails is retried by the locker; so is the rest.
+		_ = lease.Release(ctx)
+	}
+	tell("done")
+	return err
 }

@@ -40,6 +40,51 @@ func BenchmarkPair(b *testing.B) {
 	b.ReportMetric(2*evalMicros(b, info), "usec/pair")
 }
 
+// BenchmarkTurn is what a turn of one of 16 costs a store: it stands in line while
+// another holds, hears of its turn, takes and releases.
+func BenchmarkTurn(b *testing.B) {
+	c := client(b, testserver.Redis(b).Addr)
+	s := store(b, c)
+	var line []quorum.Request
+	for i := range 16 {
+		line = append(line, waits("bench", owner(), int64(i+1)))
+	}
+	ticket := int64(len(line))
+	declareNewFor(b, s, line[0])
+	mustAcquire(b, s, line[0])
+	turn := func() {
+		holder := &line[0]
+		mustRelease(b, s, *holder)
+		holder.Owner.Attempt++
+		ticket++
+		holder.Wait, holder.Ticket = quorum.WaitQueue, ticket
+		line = append(line[1:], *holder)
+		line[0].Wait = quorum.WaitTake
+		mustAcquire(b, s, line[0])
+		if _, err := s.Acquire(b.Context(), line[len(line)-1]); quorum.OutcomeOf(err) != quorum.OutcomeContended {
+			b.Fatal(err)
+		}
+	}
+	for i := range line[1:] {
+		line[i+1].Wait = quorum.WaitQueue
+		if _, err := s.Acquire(b.Context(), line[i+1]); quorum.OutcomeOf(err) != quorum.OutcomeContended {
+			b.Fatal(err)
+		}
+	}
+	if err := c.ConfigResetStat(b.Context()).Err(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		turn()
+	}
+	b.StopTimer()
+	info, err := c.InfoMap(b.Context(), "commandstats").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(3*evalMicros(b, info), "usec/turn")
+}
+
 // BenchmarkRefusal is an acquire beside a holder.
 func BenchmarkRefusal(b *testing.B) {
 	s := store(b, client(b, testserver.Redis(b).Addr))

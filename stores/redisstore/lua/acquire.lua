@@ -37,11 +37,12 @@ local function held(ticket, rank)
     _, _, stops, _, holder = reader(latest[1] == owner and latest[2] or latest[1])
     left = stops - now
   end
-  return refuse('held', m, left, holder, ticket, rank)
+  return refuse('held', m or rank and keep, left, holder, ticket, rank)
 end
 local function wait_here()
   if waited then return end
   waited = true
+  line().clear()
   if got[3] then write_counter('KEEPTTL') else write_counter('PX', KEEP) end
 end
 
@@ -132,7 +133,7 @@ local function in_line(word, ticket, rank, left)
     local _, _, lasts = line().entry(head)
     left = max((line().turn(head, lasts) or now) - now, 0)
   end
-  return refuse(word, m, left, '', ticket, rank)
+  return refuse(word, m or keep, left, '', ticket, rank)
 end
 
 if keep then -- stand in line
@@ -153,8 +154,7 @@ if keep then -- stand in line
   if ticket == 0 then ticket = line().ticket(owner) or now end
   asking, ticket_given = try, ticket
   line().put(owner, mode, ticket, keep, claim, channel)
-  line().turns()
-  local mine = line().turn(owner, claim)
+  local mine = line().turns()
   if mine and wait == 't' then return vote_anew(mode == 'w') end
   return in_line(mine and 'ready' or 'held', ticket, line().rank(owner), claim)
 end

@@ -16,30 +16,45 @@ local function line()
   local q = {}
   made = q
   local order, stays, turns, lines = other('queue'), other('stay'), other('turn'), other('line')
+  local settled = false -- the turns are those of the queue as it is
 
   -- entry returns the attempt, mode, claim and channel of a waiter.
+  local entries = {} -- that were read in this call
   function q.entry(who)
-    local a, m, c, channel = match(call('HGET', lines, who) or '', '^(%d+) (%a) (%d+) (.*)$')
-    return tonumber(a or ''), m, tonumber(c or ''), channel
+    local e = entries[who]
+    if not e then
+      local a, m, c, channel = match(call('HGET', lines, who) or '', '^(%d+) (%a) (%d+) (.*)$')
+      e = {tonumber(a or ''), m, tonumber(c or ''), channel}
+      entries[who] = e
+    end
+    return e[1], e[2], e[3], e[4]
   end
+
+  -- clear drops what is left of a queue whose counter was deleted.
+  function q.clear() call('DEL', order, stays, turns, lines) end
 
   function q.drop(who)
     if call('ZREM', order, who) == 0 then return end
     call('ZREM', stays, who)
     call('ZREM', turns, who)
     call('HDEL', lines, who)
+    entries[who], settled = nil, false
   end
 
   -- put keeps an entry in place of any other of its owner. One that moves has
   -- no turn.
   function q.put(who, m, ticket, keep, claim, channel)
-    local before = tonumber(call('ZSCORE', order, who) or '')
+    local before = q.entry(who) and q.ticket(who)
     if before and before ~= ticket then call('ZREM', turns, who) end
     call('ZADD', order, fmt('%.0f', ticket), who)
     call('ZADD', stays, fmt('%.0f', now + keep), who)
     call('HSET', lines, who, fmt('%.0f %s %.0f %s', asking, m, claim, channel))
-    for _, key in ipairs({order, stays, lines}) do call('PEXPIRE', key, STAY / 1000 + 1000) end
-    for i = 2, 3 do call('PEXPIRE', KEYS[i], KEEP) end -- no name is idle in which somebody stands in line
+    entries[who], settled = {asking, m, claim, channel}, false
+    -- No name is idle in which somebody stands in line: the counter has the bit
+    -- that says so, and the vote says how the last holder ended.
+    if min(call('PTTL', order), call('PTTL', KEYS[3])) < STAY / 1000 + 1000 then
+      for _, key in ipairs({order, stays, lines, KEYS[2], KEYS[3]}) do call('PEXPIRE', key, KEEP) end
+    end
   end
 
   -- settle drops the entries that are over, and brings near what lies far.
@@ -79,14 +94,20 @@ local function line()
   -- turns gives their turns to those at the front: a writer alone, or the
   -- readers before the first writer. It drops who let a turn pass, or whom
   -- nobody listens for any more, and takes the turns of all behind.
+  -- It reports whether who asks is at the front.
   function q.turns()
+    if quarantine > 0 or vote == 'w' then
+      call('DEL', turns)
+      settled = true
+      return false
+    end
     local front, at, first, given, told, claim, behind = {}, 0, nil, false, false, 0, nil
-    local open = quarantine == 0 and vote ~= 'w'
     while true do
       local who = call('ZRANGE', order, at, at)[1]
       if not who then break end
-      local a, m, c, channel = q.entry(who)
-      if not open or first == 'w' or (m == 'w' and (at > 0 or votes > 0)) then
+      local a, m, c, channel
+      if first ~= 'w' then a, m, c, channel = q.entry(who) end
+      if not m or (m == 'w' and (at > 0 or votes > 0)) then
         behind = who
         break
       end
@@ -112,18 +133,24 @@ local function line()
     for _, who in ipairs(call('ZRANGE', turns, 0, -1)) do
       if not front[who] then call('ZREM', turns, who) end
     end
-    if given then call('PEXPIRE', turns, STAY / 1000 + 1000) end
+    if given then call('PEXPIRE', turns, KEEP) end
     if told and behind then
       local a, _, _, channel = q.entry(behind)
       if behind ~= owner or a ~= asking then say(channel, fmt('next %s %.0f', behind, claim)) end
     end
+    settled = true
+    return front[owner]
+  end
+
+  function q.finish()
+    if not settled then q.turns() end
   end
   return q
 end
 
 -- finish ends a verb: who waits is given its turn, and told what ended.
 local function finish()
-  line().turns()
+  line().finish()
   if not ended then return end
   local heard = redis.pcall('PUBLISH', other('wake'), 'changed')
   if heard == 0 and not CLUSTER and not line().head() then -- a cluster's count is of one node's listeners

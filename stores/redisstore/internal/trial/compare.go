@@ -37,8 +37,11 @@ func (r *Run) ask(verb core.Verb, q quorum.Request, name *model.Name) {
 		err = r.store.Release(r.t.Context(), q)
 	}
 	r.outcome(verb.String(), err, its)
-	if r.keeps(verb, q, its, name) {
+	switch {
+	case verb != core.Release && its.Outcome == core.Granted:
 		r.keep[q.Key] = r.Clock.Now.Add(maxTTL + core.CounterRest + time.Second)
+	case verb == core.Acquire && core.WaitKind(q.Wait).Queued(): // longer when it is short
+		r.keep[q.Key] = r.Clock.Now.Add(r.Client.PTTL(r.t.Context(), "{quorum}:count:"+q.Key).Val())
 	}
 	if its.Outcome == core.Granted && verb != core.Release {
 		want := quorum.Grant{
@@ -53,17 +56,6 @@ func (r *Run) ask(verb core.Verb, q quorum.Request, name *model.Name) {
 		}
 	}
 	r.compareHolders(q, name)
-}
-
-// keeps reports whether a request gave the name's keys their whole life again:
-// one that was granted, or that stands in line.
-func (r *Run) keeps(verb core.Verb, q quorum.Request, its core.Answer, name *model.Name) bool {
-	if verb == core.Release {
-		return false
-	}
-	return its.Outcome == core.Granted || slices.ContainsFunc(name.Queue, func(e model.Entry) bool {
-		return e.Owner == core.Owner{ID: core.ID(q.Owner.ID), Attempt: q.Owner.Attempt} && e.Until == r.now().Add(q.Keep)
-	})
 }
 
 // outcome compares how two answers count and what a refusal says.
