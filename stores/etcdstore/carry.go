@@ -35,7 +35,8 @@ func (s *Store) carry(ctx context.Context, req core.Request) (*move, error) {
 			}
 			guess = false
 		}
-		m := decide(seen, req, s.now(), s.gone.Load())
+		now := s.now()
+		m := decide(seen, req, now, s.gone.Load(), s.lines.see(req.Key, seen.kept[queueLeaf].text, now))
 		if guess && m.answer.Outcome != core.Granted {
 			seen = nil // what is remembered decides no refusal
 			continue
@@ -69,7 +70,7 @@ func failed(err error, never bool) error {
 // prepare reads. Where an Acquire has no spare lease, it asks for one at the
 // same time: what it is not used for, it is a spare for.
 func (s *Store) prepare(ctx context.Context, req core.Request) (seen *sight, err error) {
-	if req.Verb != core.Acquire {
+	if req.Verb != core.Acquire || req.Wait == core.WaitQueue { // which never grants
 		return s.look(ctx, req.Key)
 	}
 	length := seconds(req.TTL)
@@ -96,15 +97,16 @@ func (s *Store) prepare(ctx context.Context, req core.Request) (seen *sight, err
 // when it was not: m.seen itself, if that has to be read first. never says of an
 // error that nothing was written.
 func (s *Store) commit(ctx context.Context, m *move) (again *sight, never bool, err error) {
-	own, marks, err := s.leases(ctx, m)
+	own, marks, line, err := s.leases(ctx, m)
 	if err != nil {
 		return nil, true, explain(err)
 	}
 	who := holder{m.req.Key, m.req.Owner.ID}
 	known := s.revision.Load()
-	reply, alive, err := s.send(ctx, m, own, marks)
+	reply, alive, err := s.send(ctx, m, own, marks, line)
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound): // so nothing was written
+		s.lines.lost(line)
 		return m.seen, true, nil
 	case err != nil && definite(err):
 		s.giveBack(m, own)
@@ -131,14 +133,20 @@ func (s *Store) commit(ctx context.Context, m *move) (again *sight, never bool, 
 	return nil, false, nil
 }
 
-// leases finds the lease of the vote, and one for marks or for a quarantine.
-func (s *Store) leases(ctx context.Context, m *move) (own lease, marks lease, err error) {
+// leases finds the lease of the vote, one for marks or for a quarantine, and that
+// of the queue.
+func (s *Store) leases(ctx context.Context, m *move) (own, marks lease, line clientv3.LeaseID, err error) {
+	if m.moves && m.queue != "" {
+		if line, err = s.lineLease(ctx); err != nil {
+			return own, marks, line, err
+		}
+	}
 	switch {
 	case m.renews() && m.lease != 0:
 		own = lease{id: m.lease, asked: m.seconds, seconds: m.seconds, renewed: time.Now()}
 	case m.renews():
 		if own, err = s.take(ctx, m.seconds, m.proof == 0); err != nil {
-			return own, marks, err
+			return own, marks, line, err
 		}
 		m.seconds = own.seconds
 	}
@@ -151,7 +159,7 @@ func (s *Store) leases(ctx context.Context, m *move) (own lease, marks lease, er
 			s.giveBack(m, own)
 		}
 	}
-	return own, marks, err
+	return own, marks, line, err
 }
 
 // take returns a spare lease, or asks for one.
@@ -173,8 +181,8 @@ func (s *Store) giveBack(m *move, own lease) {
 // send carries out the transaction and renews the vote's lease at the same
 // time. Both have to succeed: a transaction still sees a vote whose time was
 // over half a second ago, and only a renewal refuses it.
-func (s *Store) send(ctx context.Context, m *move, own, marks lease) (reply *clientv3.TxnResponse, alive, err error) {
-	txn := s.client().Txn(ctx).If(s.compares(m)...).Then(s.writes(m, own, marks)...).Else(s.reads(m.req.Key)...)
+func (s *Store) send(ctx context.Context, m *move, own, marks lease, line clientv3.LeaseID) (reply *clientv3.TxnResponse, alive, err error) {
+	txn := s.client().Txn(ctx).If(s.compares(m)...).Then(s.writes(m, own, marks, line)...).Else(s.reads(m.req.Key)...)
 	renew := own.id
 	if own.fresh {
 		renew = m.proof
@@ -197,65 +205,6 @@ func (s *Store) send(ctx context.Context, m *move, own, marks lease) (reply *cli
 	}
 	<-done
 	return reply, alive, err
-}
-
-// compares are all that a move rests on.
-func (s *Store) compares(m *move) []clientv3.Cmp {
-	var all []clientv3.Cmp
-	unchanged := func(key string, mod int64) {
-		all = append(all, clientv3.Compare(clientv3.ModRevision(key), "=", mod))
-	}
-	if m.req.Verb != core.Release || m.record != nil {
-		// Also where nothing of it is used: the record is what changes when a
-		// counter is dropped, which a counter that is absent again does not show.
-		unchanged(s.recordKey(), m.seen.recordMod)
-	}
-	if m.req.Key == "" {
-		return all
-	}
-	folder, id := s.folder(m.req.Key), m.req.Owner.ID
-	for _, leaf := range []string{voteLeaf, countLeaf, voteLeafOf(id, core.Shared), tombLeafOf(id)} {
-		unchanged(folder+leaf, m.seen.kept[leaf].mod)
-	}
-	if m.vote != nil && m.vote.Mode == core.Exclusive {
-		// No reader came in. One that went is in nobody's way.
-		all = append(all, clientv3.Compare(clientv3.ModRevision(folder+readLeaf).WithPrefix(), "<", m.seen.revision+1))
-	}
-	return all
-}
-
-// writes are what a move writes, and last, for a reader, the question how many
-// there are then.
-func (s *Store) writes(m *move, own, marks lease) []clientv3.Op {
-	var all []clientv3.Op
-	put := func(key, text string, id clientv3.LeaseID) {
-		all = append(all, clientv3.OpPut(key, text, clientv3.WithLease(id)))
-	}
-	folder := s.folder(m.req.Key)
-	if m.record != nil {
-		quarantine := m.seen.quarantine
-		if m.quarantine {
-			quarantine = int64(marks.id)
-			put(s.quarantineKey(), version, marks.id)
-		}
-		put(s.recordKey(), recordText(m.record, quarantine), clientv3.NoLease)
-	}
-	for _, leaf := range m.drops {
-		all = append(all, clientv3.OpDelete(folder+leaf))
-	}
-	if m.write {
-		put(folder+m.leaf, voteText(*m.vote, m.seconds), own.id)
-	}
-	if m.tally != "" {
-		put(folder+countLeaf, m.tally, clientv3.NoLease)
-	}
-	for _, mark := range m.marks {
-		put(folder+mark.leaf, mark.text, marks.id)
-	}
-	if m.renews() && m.vote.Mode == core.Shared {
-		all = append(all, clientv3.OpGet(folder+readLeaf, clientv3.WithPrefix(), clientv3.WithCountOnly()))
-	}
-	return all
 }
 
 // learn notes what a move that was carried out has left.
@@ -292,7 +241,7 @@ func (m *move) after(own lease, revision int64) *sight {
 		v.record, v.recordMod = *m.record, revision
 	}
 	v.kept = make(map[string]kept, 3)
-	for _, leaf := range []string{voteLeaf, countLeaf, voteLeafOf(m.req.Owner.ID, core.Shared), tombLeafOf(m.req.Owner.ID)} {
+	for _, leaf := range []string{voteLeaf, countLeaf, queueLeaf, voteLeafOf(m.req.Owner.ID, core.Shared), tombLeafOf(m.req.Owner.ID)} {
 		v.kept[leaf] = m.seen.kept[leaf]
 	}
 	for _, leaf := range m.drops {
@@ -300,6 +249,12 @@ func (m *move) after(own lease, revision int64) *sight {
 	}
 	if m.write {
 		v.kept[m.leaf] = kept{revision, own.id, m.seconds, voteText(*m.vote, m.seconds)}
+	}
+	if m.moves {
+		v.kept[queueLeaf] = kept{mod: revision, text: m.queue}
+		if m.queue == "" {
+			delete(v.kept, queueLeaf)
+		}
 	}
 	if m.tally != "" {
 		v.kept[countLeaf] = kept{mod: revision, text: m.tally}

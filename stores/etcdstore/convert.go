@@ -26,14 +26,13 @@ func check(verb core.Verb, r *quorum.Request) error {
 		return nil
 	case r.TTL <= 0 || r.TTL > r.MaxTTL:
 		return fmt.Errorf("%w: %v for key %q does not lie between 0 and MaxTTL, %v", quorum.ErrInvalidTTL, r.TTL, r.Key, r.MaxTTL)
-	case r.Kind > quorum.KindForce || r.Mode > quorum.ModeShared:
-		return fmt.Errorf("%w: kind %d or mode %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode)
+	case r.Kind > quorum.KindForce || r.Mode > quorum.ModeShared || r.Wait > quorum.WaitQueue:
+		return fmt.Errorf("%w: kind %d, mode %d or wait %d is not known", quorum.ErrInvalidOption, r.Kind, r.Mode, r.Wait)
 	}
 	return nil
 }
 
-// request turns a request into the model's. It queues nobody, so that every way
-// to wait is that of a watcher.
+// request turns a request into the model's.
 func request(verb core.Verb, r *quorum.Request) core.Request {
 	return core.Request{
 		Verb:   verb,
@@ -48,6 +47,10 @@ func request(verb core.Verb, r *quorum.Request) core.Request {
 		Limit:  r.Limit,
 		MaxTTL: r.MaxTTL,
 		Set:    uint64(r.Set),
+		Wait:   core.WaitKind(r.Wait),
+		Ticket: r.Ticket,
+		Keep:   r.Keep,
+		Claim:  r.Claim,
 	}
 }
 
@@ -61,6 +64,7 @@ func (m *move) grant() quorum.Grant {
 		Readers:  a.Readers,
 		Previous: quorum.Previous(a.Previous),
 		Server:   m.seen.server,
+		Ticket:   a.Ticket,
 	}
 }
 
@@ -88,5 +92,7 @@ func (s *Store) refusal(m *move) error {
 		Forced:  a.Forced,
 		Server:  m.seen.server,
 		Reason:  a.Reason,
+		Ticket:  a.Ticket,
+		Rank:    a.Rank,
 	}
 }

@@ -34,13 +34,17 @@ type move struct {
 	seconds int64
 	drops   []string // leaves to delete
 	marks   []mark   // tombstones and the word of a take-over, under one lease
+
+	waiters []waiter // as seen
+	queue   string   // afterwards
+	moves   bool     // it has to be written
 }
 
 type mark struct{ leaf, text string }
 
 // decide runs the model on a sight. forgot says that the server was seen to
-// have gone back.
-func decide(seen *sight, req core.Request, now model.Time, forgot bool) *move {
+// have gone back, since for how long each line of the queue has been as it is.
+func decide(seen *sight, req core.Request, now model.Time, forgot bool, since map[string]model.Time) *move {
 	m := &move{req: req, seen: seen, name: seen.name.Clone()}
 	rec := seen.record
 	if forgot && rec.Standing != model.Missing {
@@ -53,6 +57,7 @@ func decide(seen *sight, req core.Request, now model.Time, forgot bool) *move {
 		o.Quarantine = quarantineOf(&rec, seen.quarantine, o.Quarantine)
 	}
 	m.stand(now)
+	m.line(now, since)
 	m.answer = apply(&rec, &m.name, m.req, now)
 	rec.End = 0
 	if m.answer.Outcome == core.Undelivered || rec.Standing == model.Missing {
@@ -68,6 +73,12 @@ func decide(seen *sight, req core.Request, now model.Time, forgot bool) *move {
 	}
 	if req.Key != "" {
 		m.compare()
+		counter := m.name.Counter
+		if !m.name.Known {
+			counter = rec.Step << core.StepBits
+		}
+		m.queue = m.lineAfter(counter)
+		m.moves = m.queue != seen.kept[queueLeaf].text
 	}
 	return m
 }
@@ -154,7 +165,7 @@ func (m *move) renews() bool {
 
 // idle reports whether there is nothing to do but to answer.
 func (m *move) idle() bool {
-	return m.record == nil && m.tally == "" && len(m.drops) == 0 && len(m.marks) == 0 && !m.renews()
+	return m.record == nil && m.tally == "" && len(m.drops) == 0 && len(m.marks) == 0 && !m.moves && !m.renews()
 }
 
 // seconds is the whole number of seconds that a lease must have to last for d.

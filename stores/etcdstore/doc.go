@@ -37,6 +37,7 @@
 //	quorum/name/NAME/vote     who holds NAME; deleting it by hand frees the name
 //	quorum/name/NAME/read/ID  a reader
 //	quorum/name/NAME/count    the name's last token; deleting it can repeat a token
+//	quorum/name/NAME/queue    who waits for NAME, while somebody does
 //
 // and for a while a tombstone or the word of a take-over; / and % in a name are
 // written %2F and %25. A counter that nobody needs is dropped ten to twenty

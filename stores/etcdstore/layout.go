@@ -18,6 +18,7 @@ import (
 //	PREFIX/name/NAME/count     its counter, which has no lease
 //	PREFIX/name/NAME/tomb/ID   a released owner whose request may still come
 //	PREFIX/name/NAME/forced/ID whose vote was removed by force
+//	PREFIX/name/NAME/queue     who waits for it
 func (s *Store) recordKey() string     { return s.prefix + "/record" }
 func (s *Store) quarantineKey() string { return s.prefix + "/quarantine" }
 func (s *Store) namesFolder() string   { return s.prefix + "/name/" }
@@ -33,6 +34,7 @@ const (
 	readLeaf   = "read/"
 	tombLeaf   = "tomb/"
 	forcedLeaf = "forced/"
+	queueLeaf  = "queue"
 )
 
 // voteLeafOf is where a vote of an owner lies within the name's folder.

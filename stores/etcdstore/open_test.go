@@ -128,7 +128,8 @@ func TestR83DocumentedLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := quorum.Limits{
-		MinTTL: time.Second, Grain: time.Second, MaxKey: 512, Reach: quorum.ReachCluster, Shares: true, Watches: true, Forgets: true,
+		MinTTL: time.Second, Grain: time.Second, MaxKey: 512, Reach: quorum.ReachCluster, Shares: true, Watches: true, Queues: true,
+		Forgets: true,
 	}
 	l := s.Limits()
 	if l != want {

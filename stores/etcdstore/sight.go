@@ -114,6 +114,8 @@ func (v *sight) take(leaf string, kv *mvccpb.KeyValue, t *tally) (err error) {
 		}
 		k.seconds, err = seconds, wrong
 		n.Votes = append(n.Votes, vote)
+	case queueLeaf:
+		_, err = parseQueue(k.text)
 	case "tomb":
 		tomb := model.Tomb{}
 		if tomb.ID, err = parseID(id); err == nil {

@@ -24,6 +24,7 @@ type Store struct {
 	opened *opened // where Opener makes the client; nil where it was given
 
 	memory   memory
+	lines    lines
 	revision atomic.Int64 // the highest that was answered
 	gone     atomic.Bool  // the server was seen to have gone back
 	advice   advice
@@ -53,6 +54,7 @@ var limits = quorum.Limits{
 	Reach:   quorum.ReachCluster,
 	Shares:  true,
 	Watches: true,
+	Queues:  true,
 	// etcd persists before it answers. It may be emptied, or restored from a
 	// backup, and its record is then missing, or old.
 	Forgets: true,

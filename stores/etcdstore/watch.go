@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -39,11 +41,46 @@ func (s *Store) watch(ctx context.Context, r *quorum.Request, tell func(quorum.W
 		case reply.Created:
 			tell(quorum.Wake{Kind: quorum.WakeStarted})
 		}
+		turned(reply.Events, folder, tell)
 		if ended(reply.Events, folder) {
 			tell(quorum.Wake{Kind: quorum.WakeChanged})
 		}
 	}
 	return errors.New("the watch ended")
+}
+
+// turned tells whose turn has come, and who is next after those: what changed in
+// a queue. Whoever was told by an answer knows.
+func turned(events []*clientv3.Event, folder string, tell func(quorum.Wake)) {
+	for _, e := range events {
+		if string(e.Kv.Key) != folder+queueLeaf || e.Type == clientv3.EventTypeDelete {
+			continue
+		}
+		had := map[core.ID]bool{}
+		if e.PrevKv != nil {
+			before, _ := parseQueue(string(e.PrevKv.Value))
+			for _, w := range before {
+				had[w.owner.ID] = w.turn != none
+			}
+		}
+		told, claim := false, time.Duration(0)
+		all, _ := parseQueue(string(e.Kv.Value))
+		for _, w := range all {
+			wake := quorum.Wake{Owner: quorum.Owner{ID: quorum.OwnerID(w.owner.ID)}.Digest()}
+			if w.turn == none {
+				if wake.Kind, wake.After = quorum.WakeNext, claim; told {
+					tell(wake)
+				}
+				break
+			}
+			if claim = w.claim; !had[w.owner.ID] && !strings.HasPrefix(w.turn, answered) {
+				wake.Kind = quorum.WakeTurn
+				wake.Counter, _ = strconv.ParseInt(w.turn, 10, 64)
+				told = true
+				tell(wake)
+			}
+		}
+	}
 }
 
 // ended reports whether a vote ended among the events of one folder.
