@@ -49,7 +49,7 @@ func (j delivery) carry(limit *alarm) {
 			d.replies[c.Store].undone = err
 		} else {
 			r := &d.replies[c.Store]
-			r.err, r.nested = err, nested
+			r.err, r.nested, r.at = err, nested, now
 			if d.answers != nil {
 				d.answers[c.Store] = a
 			}

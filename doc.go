@@ -34,7 +34,8 @@
 // [Lease.Context] before it acts. A process may be paused between that look and
 // its next write: no lock can prevent that, the resource can, see below.
 //
-// Waiters are not served in order. Every Acquire is its own holder, also within
+// Where every store keeps a queue ([Limits]), processes are served in the order
+// in which they asked, unless a message is lost. Every Acquire is its own holder, also within
 // one process: there is no re-entrance.
 //
 // # Fencing

@@ -45,6 +45,7 @@ type heard struct {
 	undone error
 	err    error
 	nested []Vote
+	at     clock.Instant
 }
 
 // newDriver returns a driver whose calls carry the values of ctx.

@@ -15,13 +15,14 @@ import (
 // watch a key and store, however many wait or hold.
 type hub struct {
 	seats   []watchSeat
-	queues  bool    // every store keeps a queue
+	queues  bool    // every store keeps a queue: whoever waits stands in all of them
 	request Request // of every watch, but for the key
 
 	mu      sync.Mutex
 	closed  bool
 	crowds  map[string]*crowd
 	watched int           // keys
+	begun   uint64        // watches of keys so far
 	running int           // goroutines
 	idle    chan struct{} // closed once closed is set and none runs
 }
@@ -37,19 +38,18 @@ const (
 	// mostHeld is how many keys are watched for holders alone. A lease that is
 	// not watched finds out by its next renewal.
 	mostHeld = 1000
+	// lingers is how long the watches of a key stand after the last who listened:
+	// who takes a lock again and again needs not begin them anew each time.
+	lingers = time.Second
 	// A watch that ended by an error begins again after a pause that doubles.
 	watchAgainMin = 100 * time.Millisecond
 	watchAgainMax = 10 * time.Second
 )
 
-// standInLine has waiters use the stores' queues where every store has one. It
-// is off: see docs/decisions/026-queues-wait-for-the-simulator.md.
-const standInLine = false
-
 func newHub(l *Locker) *hub {
 	h := &hub{crowds: map[string]*crowd{}, idle: make(chan struct{})}
 	h.request = Request{Set: l.print, MaxTTL: l.def.maxTTL, Limit: callLimit(l.def.ttl, 1)}
-	h.queues = standInLine
+	h.queues = true
 	for i, m := range l.set.members {
 		h.queues = h.queues && m.Limits().Queues
 		leaves := []Store{m}
@@ -77,7 +77,7 @@ func (h *hub) crowd(key string) *crowd {
 
 // drop forgets a crowd that nobody is left of. The caller holds mu.
 func (h *hub) drop(key string, c *crowd) {
-	if len(c.line) == 0 && len(c.listeners) == 0 {
+	if len(c.line) == 0 && len(c.listeners) == 0 && c.stop == nil {
 		delete(h.crowds, key)
 	}
 }
@@ -104,13 +104,15 @@ func (h *hub) listen(l *Lease, holds bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	h.watched++
+	h.begun++
+	c.generation = h.begun
 	h.running += len(h.seats)
 	for _, s := range h.seats {
-		go h.watch(ctx, s, l.key)
+		go h.watch(ctx, s, l.key, c.generation)
 	}
 }
 
-// unlisten ends that, and the watches with the last who listened.
+// unlisten ends that, and a while later, if nobody listens until then, the watches.
 func (h *hub) unlisten(l *Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,12 +123,30 @@ func (h *hub) unlisten(l *Lease) {
 	if i := slices.Index(c.listeners, l); i >= 0 {
 		c.listeners = slices.Delete(c.listeners, i, i+1)
 	}
-	if len(c.listeners) == 0 && c.stop != nil {
-		c.stop()
-		c.stop, c.standing = nil, 0
-		h.watched--
+	switch {
+	case len(c.listeners) > 0 || c.stop == nil:
+	case h.closed || h.watched > mostHeld:
+		h.end(l.key, c)
+	case c.rest == nil:
+		c.rest = time.AfterFunc(lingers, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if len(c.listeners) == 0 && c.stop != nil {
+				h.end(l.key, c)
+			}
+		})
+	default:
+		c.rest.Reset(lingers)
 	}
 	h.drop(l.key, c)
+}
+
+// end ends the watches of a key. The caller holds mu.
+func (h *hub) end(key string, c *crowd) {
+	c.stop()
+	c.stop, c.standing = nil, 0
+	h.watched--
+	h.drop(key, c)
 }
 
 // replace lets another lease hear instead of l.
@@ -141,7 +161,7 @@ func (h *hub) replace(l, heir *Lease) {
 }
 
 // watch keeps one store's watch of a key up until ctx ends.
-func (h *hub) watch(ctx context.Context, s watchSeat, key string) {
+func (h *hub) watch(ctx context.Context, s watchSeat, key string, generation uint64) {
 	defer h.done()
 	pause := watchAgainMin
 	r := h.request
@@ -151,9 +171,9 @@ func (h *hub) watch(ctx context.Context, s watchSeat, key string) {
 			if w.Kind == WakeStarted {
 				pause = watchAgainMin
 			}
-			h.tell(s.member, key, w)
+			h.tell(s.member, key, generation, w)
 		})
-		h.tell(s.member, key, Wake{Kind: wakeEnded})
+		h.tell(s.member, key, generation, Wake{Kind: wakeEnded})
 		if err == nil && ctx.Err() == nil {
 			err = fmt.Errorf("store %q ended a watch by itself", s.name)
 		}
@@ -180,13 +200,15 @@ func (s watchSeat) watch(ctx context.Context, r Request, tell func(Wake)) (err e
 	return s.Watch(ctx, r, tell)
 }
 
-// tell passes a wake on to those it concerns. It does not block the store that
-// tells.
-func (h *hub) tell(member int, key string, w Wake) {
+// tell passes a wake on to those it concerns, each key's in the order in which
+// they were told. It does not block the store that tells. What a watch tells
+// that was ended, and perhaps begun anew since, is of no use any more: its end
+// would hide that the new one stands.
+func (h *hub) tell(member int, key string, generation uint64, w Wake) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.crowds[key]
-	if c == nil || h.closed || len(c.listeners) == 0 {
+	if c == nil || h.closed || c.stop == nil || c.generation != generation {
 		return
 	}
 	switch w.Kind {
@@ -195,14 +217,27 @@ func (h *hub) tell(member int, key string, w Wake) {
 	case wakeEnded:
 		c.standing = c.standing.Without(member)
 	}
-	to := slices.Clone(c.listeners)
-	h.running++
-	go func() {
-		defer h.done()
-		for _, l := range to {
-			l.woken(member, w)
+	c.told = append(c.told, news{member, w, slices.Clone(c.listeners)})
+	if len(c.told) == 1 {
+		h.running++
+		go h.passOn(c)
+	}
+}
+
+// passOn carries what a crowd was told to its leases, until there is no more.
+// What is being carried stays in the list, so that nobody else begins.
+func (h *hub) passOn(c *crowd) {
+	defer h.done()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for ; len(c.told) > 0; c.told = c.told[1:] {
+		n := c.told[0]
+		h.mu.Unlock()
+		for _, l := range n.to {
+			l.woken(n.member, n.wake)
 		}
-	}()
+		h.mu.Lock()
+	}
 }
 
 // wakeEnded says that a watch stands no more.
@@ -244,6 +279,9 @@ func (h *hub) close(ctx context.Context) {
 	for _, c := range h.crowds {
 		if c.stop != nil {
 			c.stop()
+		}
+		if c.rest != nil {
+			c.rest.Stop()
 		}
 	}
 	if h.running == 0 && !closed {

@@ -87,7 +87,7 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 	case core.NoticeAttempt:
 		l.admitted()
 		l.refused(now, n.Failure)
-		l.tellRival()
+		l.tellRival(now)
 	case core.NoticeWatch:
 		l.listen(true)
 	case core.NoticeFailed:
@@ -247,25 +247,26 @@ func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
 	if n.Failure == core.ByHeld {
 		e.Err = ErrHeld
 	}
-	e.Label, e.Left = l.holder()
+	e.Label, e.Left = l.holder(now)
 	l.tell(e)
 }
 
-// holder says who has the name, as far as the stores last told.
-func (l *Lease) holder() (label string, left time.Duration) {
+// holder says who has the name, as far as the stores last told, and how much is
+// left of the time that they told then: who waits in line asks seldom.
+func (l *Lease) holder(now clock.Instant) (label string, left time.Duration) {
 	for i := range l.d.replies {
-		err := l.d.replies[i].err
-		if refused := (*RefusedError)(nil); refusedAs(err, &refused) && refused.Outcome == OutcomeContended {
-			label, left = refused.Label, refused.Left
+		r := &l.d.replies[i]
+		if refused := (*RefusedError)(nil); refusedAs(r.err, &refused) && refused.Outcome == OutcomeContended {
+			label, left = refused.Label, max(refused.Left-now.Sub(r.at), 0)
 		}
 	}
 	return label, left
 }
 
 // tellRival lets a candidate know who leads.
-func (l *Lease) tellRival() {
+func (l *Lease) tellRival(now clock.Instant) {
 	if rival := l.set.rival; rival != nil {
-		label, _ := l.holder()
+		label, _ := l.holder(now)
 		l.after = append(l.after, func() { rival(label) })
 	}
 }

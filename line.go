@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"slices"
+	"time"
 
 	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/internal/core"
@@ -16,8 +17,19 @@ type crowd struct {
 	outlook core.Failure // of whoever asked last
 
 	listeners []*Lease
-	standing  core.Set // members whose watch stands
-	stop      func()   // ends the watches
+	standing  core.Set    // members whose watch stands
+	stop      func()      // ends the watches
+	rest      *time.Timer // does that, once nobody has listened for a while
+
+	generation uint64 // of the watches
+	told       []news // what they told and was not passed on to all yet
+}
+
+// news is a wake on its way to those who listened when it was told.
+type news struct {
+	member int
+	wake   Wake
+	to     []*Lease
 }
 
 func (c *crowd) add(l *Lease) { c.listeners, l.digest = append(c.listeners, l), l.owner.Digest() }

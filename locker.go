@@ -217,7 +217,7 @@ func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner)
 		cfg.RenewEvery = 0
 	}
 	cfg.RenewGrain = cfg.RenewEvery / renewGrains
-	cfg.Watch, cfg.Queues = len(l.hub.seats) > 0, l.hub.queues && s.wait != 0
+	cfg.Watch, cfg.Queues = len(l.hub.seats) > 0, l.hub.queues && s.wait != 0 && s.kind != KindForce
 	if cfg.Watch && s.wait != 0 {
 		cfg.Request.Wait = core.WaitWatch
 	}

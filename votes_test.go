@@ -77,7 +77,7 @@ func TestF169OutcomesAddUp(t *testing.T) {
 		if !errors.As(err, &op) {
 			t.Fatal(err)
 		}
-		if op.Tries < 2 || op.Took != 2*time.Second || op.Need != 3 || op.Op != "acquire" || op.Key != "k" {
+		if op.Tries < 2 || op.Took < 2*time.Second || op.Took > 2050*time.Millisecond || op.Need != 3 || op.Op != "acquire" || op.Key != "k" {
 			t.Errorf("the error says %+v, want several tries in 2s, and 3 needed", *op)
 		}
 		sum := func(votes []quorum.Vote) (granted, contended, rest int) {

@@ -208,7 +208,7 @@ func (q *Quorum) lossReason() Reason {
 
 // hold begins the time of a lease that was confirmed by requests of from.
 func (l *Lease) hold(now, from clock.Instant) {
-	l.stage = Holding
+	l.stage, l.roundAt = Holding, from // a wake starts no round at once: most are of those who waited
 	l.renewAt = l.renewal(from)
 	if l.cfg.MaxHold > 0 {
 		l.maxAt = now.Add(l.cfg.MaxHold)

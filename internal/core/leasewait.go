@@ -49,13 +49,13 @@ func (l *Lease) StartParked(now clock.Instant) {
 	}
 }
 
-// Admit ends parking: the lease asks now. One that is not parked is left as it
-// is.
+// Admit ends parking: the lease asks now. One that is not parked, or stands in
+// the stores' queues, is left as it is.
 func (l *Lease) Admit(now clock.Instant) {
 	if l.stage != Waiting {
 		return
 	}
-	if l.begin(now); l.retryAt == Never {
+	if l.begin(now); l.retryAt == Never && !l.inLine() {
 		l.retryAt = now
 	}
 	l.settle(now)
