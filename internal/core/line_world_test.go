@@ -332,17 +332,30 @@ func (w *lineWorld) hash() uint64 {
 // deepest is more moves than any run needs.
 const deepest = 400
 
-// search visits every world, depth first, or stops after bound of them.
-func (sc *lineScope) search(bound int) (states int, longest time.Duration, cut bool, found string) {
-	seen := map[uint64]struct{}{}
+// search visits every world that comes of at most so many deviations from the
+// order in which moves are listed: delay-bounded search (Emmi, Qadeer, Rakamaric
+// 2011). Trouble is no deviation: it may come at every moment.
+func (sc *lineScope) search(deviations int) (states int, longest time.Duration, found string) {
+	seen := map[uint64]int{} // the most deviations that were left there
 	var path []lineMove
-	var visit func(w *lineWorld)
-	visit = func(w *lineWorld) {
+	var visit func(w *lineWorld, left int)
+	visit = func(w *lineWorld, left int) {
 		if w.done() {
 			longest = max(longest, time.Duration(w.now))
 			return
 		}
+		first := true
 		for _, m := range w.moves() {
+			rest := left
+			if !m.trouble() {
+				if !first {
+					rest--
+				}
+				first = false
+			}
+			if rest < 0 {
+				continue
+			}
 			next, err := w.play(sc, m)
 			path = append(path, m)
 			if err == nil && len(path) > deepest {
@@ -352,13 +365,10 @@ func (sc *lineScope) search(bound int) (states int, longest time.Duration, cut b
 				found = sc.retell(path) + err.Error()
 				return
 			}
-			if h := next.hash(); !known(seen, h) {
-				if len(seen) > bound {
-					cut = true
-					return
-				}
-				visit(next)
-				if found != "" || cut {
+			h := next.hash()
+			if before, known := seen[h]; !known || before < rest {
+				seen[h] = rest
+				if visit(next, rest); found != "" {
 					return
 				}
 			}
@@ -367,10 +377,10 @@ func (sc *lineScope) search(bound int) (states int, longest time.Duration, cut b
 	}
 	w, err := sc.start()
 	if err != nil {
-		return 0, 0, false, err.Error()
+		return 0, 0, err.Error()
 	}
-	visit(w)
-	return len(seen), longest, cut, found
+	visit(w, deviations)
+	return len(seen), longest, found
 }
 
 // retell writes a way out, a line for each move.
@@ -382,12 +392,6 @@ func (sc *lineScope) retell(path []lineMove) string {
 		w, _ = w.play(sc, m)
 	}
 	return b.String()
-}
-
-func known(seen map[uint64]struct{}, h uint64) bool {
-	_, ok := seen[h]
-	seen[h] = struct{}{}
-	return ok
 }
 
 func (w *lineWorld) tell(m lineMove) string {
