@@ -149,6 +149,7 @@ var packages = map[string]string{
 	"etcd":       "github.com/quorumlock/quorum/stores/etcdstore",
 	"etcds":      "github.com/quorumlock/quorum/stores/etcdstore",
 	"file":       "github.com/quorumlock/quorum/stores/filestore",
+	"kube":       "github.com/quorumlock/quorum/stores/kubestore",
 	"memory":     "github.com/quorumlock/quorum/stores/memstore",
 	"postgres":   "github.com/quorumlock/quorum/stores/pgstore",
 	"postgresql": "github.com/quorumlock/quorum/stores/pgstore",

@@ -235,7 +235,11 @@ type Limits struct {
 	Queues  bool          // it keeps a queue for each name: [WaitTake] and [WaitQueue]
 	Forgets bool          // it may lose what it acknowledged; it must then be a [HighWater]
 	Doubles bool          // its client may send a request twice by itself
-	Observe time.Duration // how long a holder must be watched before it may be taken over; 0 is not at all
+	// Observe is not 0 where no server ends votes: each client takes a name over
+	// once it has watched the holder's vote unchanged for its TTL, and for no
+	// less than this. A client that just came finds a dead holder's name held,
+	// and is told in [RefusedError.Left] for how long.
+	Observe time.Duration
 }
 
 // Reach says between whom a store arbitrates. All rivals of a lock must reach

@@ -46,13 +46,13 @@ func checkDSN(text string) (string, error) {
 			"escape special characters of a password as %40 for @")
 	}
 	switch u.Scheme {
-	case "redis", "rediss", "postgres", "postgresql", "consul", "consuls", "etcd", "etcds":
+	case "redis", "rediss", "postgres", "postgresql", "consul", "consuls", "etcd", "etcds", "kube":
 		return text, nil
 	case "file":
 		return checkDirectory(u)
 	}
 	return "", fmt.Errorf("there is no kind of store %q; quorum knows redis://, rediss:// (TLS), postgres://, consul://, "+
-		"consuls:// (TLS), etcd://, etcds:// (TLS) and file:/directory", u.Scheme)
+		"consuls:// (TLS), etcd://, etcds:// (TLS), kube://namespace and file:/directory", u.Scheme)
 }
 
 // checkDirectory refuses a path that depends on the working directory, and one

@@ -16,6 +16,7 @@ import (
 	"github.com/quorumlock/quorum/stores/consulstore"
 	"github.com/quorumlock/quorum/stores/etcdstore"
 	"github.com/quorumlock/quorum/stores/filestore"
+	"github.com/quorumlock/quorum/stores/kubestore"
 	"github.com/quorumlock/quorum/stores/pgstore"
 	"github.com/quorumlock/quorum/stores/redisstore"
 )
@@ -62,7 +63,7 @@ func (s *set) open(ctx context.Context, stderr io.Writer) (*quorum.CombinedStore
 // has to say about a node that is down is left out: the library says it too.
 func openStores(ctx context.Context, dsns []string) (*quorum.CombinedStore, error) {
 	redis.SetLogger(silence{})
-	return quorum.Open(ctx, dsns, filestore.Opener(), redisstore.Opener(), pgstore.Opener(), consulstore.Opener(), etcdstore.Opener())
+	return quorum.Open(ctx, dsns, filestore.Opener(), redisstore.Opener(), pgstore.Opener(), consulstore.Opener(), etcdstore.Opener(), kubestore.Opener())
 }
 
 type silence struct{}
