@@ -67,7 +67,8 @@ func TestR88Footprint(t *testing.T) {
 	}{
 		{"core", "1.25.0", []string{"."}, []string{".", "stores/memstore", "stores/filestore"}, 4},
 		{"core and Redis", "1.26.0", []string{".", "stores/redisstore"}, []string{".", "stores/redisstore"}, 15},
-		{"core and etcd", "1.26.0", []string{".", "stores/etcdstore"}, []string{".", "stores/etcdstore"}, 81}, // what etcd's own client asks for,
+		{"core and etcd", "1.26.0", []string{".", "stores/etcdstore"}, []string{".", "stores/etcdstore"}, 81},       // what etcd's own client asks for,
+		{"core and Kubernetes", "1.26.0", []string{".", "stores/kubestore"}, []string{".", "stores/kubestore"}, 77}, // what client-go asks for
 		{"core and PostgreSQL", "1.26.0", []string{".", "stores/pgstore"}, []string{".", "stores/pgstore"}, 19},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (c *call) View(ctx context.Context, key string, f decide) error {
 	if err != nil {
 		return c.unsent(c.verb, key, err)
 	}
-	name := snap.nameOf(now)
+	name := snap.nameOf("", now)
 	f(&rec, &name, now)
 	return nil
 }

@@ -41,19 +41,19 @@ func (c *call) commitRecord(ctx context.Context, p *plan, key string) (*snapshot
 	if p.before.set != nil && p.record.Step > p.before.record.Step {
 		c.cleaner.start(c.Store)
 	}
-	if key == "" {
-		return p.before, nil
-	}
 	next := *p.before
 	next.set, next.record, next.fell = o, *p.record, false
 	c.history.raise(next.at(o))
 	c.seen.wrote(o.lease.Name, next.at(o), next.record.lasting(), sent, nil)
+	if key == "" {
+		return p.before, nil
+	}
 	next.waits = duration(next.record.TTL)
 	return &next, nil
 }
 
-// create makes the Lease of a name, empty. Whoever starts a name reads the
-// record after it, see [Store.read].
+// create makes the Lease of a name, empty, and reads the record after it, see
+// [Store.read].
 func (c *call) create(ctx context.Context, key string) (*snapshot, error) {
 	lease := &coordination.Lease{ObjectMeta: c.meta(leaseName(c.prefix, key))}
 	lease.Labels[prefixLabel] = c.prefix
@@ -62,7 +62,11 @@ func (c *call) create(ctx context.Context, key string) (*snapshot, error) {
 	if err != nil || o == nil {
 		return nil, err
 	}
-	return c.read(ctx, key)
+	snap := &snapshot{}
+	if err := c.readRecord(ctx, snap); err != nil {
+		return nil, err
+	}
+	return snap, c.takeName(snap, key, o)
 }
 
 // commitName writes the name, and reads the record once more.

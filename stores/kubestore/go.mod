@@ -1,6 +1,6 @@
 module github.com/quorumlock/quorum/stores/kubestore
 
-go 1.26.7
+go 1.26.0
 
 require (
 	github.com/quorumlock/quorum v0.0.0

@@ -31,14 +31,14 @@ func (c *call) decide(snap *snapshot, key string, f decide) (*plan, error) {
 	if key == "" {
 		f(&rec, nil, now)
 	} else {
-		name := snap.nameOf(now)
+		name := snap.nameOf(c.r.Owner.Hex(), now)
 		before := bytesOf(&name)
 		f(&rec, &name, now)
 		if !name.Known {
 			name.Known, name.Writer, name.Counter = snap.counted, snap.count.Writer, snap.count.Number
 		}
 		if !bytes.Equal(before, bytesOf(&name)) {
-			p.after = snap.changed(&name, now)
+			p.after = snap.changed(&name, c.r.Owner.Hex(), now)
 		}
 	}
 	begun := rec.Standing == model.Quarantined && (standing != model.Quarantined || end != rec.End)
@@ -77,17 +77,17 @@ func (c *call) planRecord(snap *snapshot, rec *model.Record, begun bool, beat st
 }
 
 // changed is the name as the model left it. What lasts longer than before
-// begins anew, with another beat.
-func (s *snapshot) changed(name *model.Name, now model.Time) *snapshot {
+// begins anew, with another beat, and is never shortened.
+func (s *snapshot) changed(name *model.Name, owner string, now model.Time) *snapshot {
 	after := *s
 	after.count = countValue{Number: name.Counter, Writer: name.Writer, Keep: int64(name.Keep), Last: uint8(name.Last)}
 	after.counted = name.Known
 	after.votes, after.marks = nil, marksValue{}
-	until := func(before lasting, end model.Time) lasting {
-		if before.Beat != "" && end <= now.Add(s.left[before.Beat]) {
+	until := func(before lasting, known, end model.Time) lasting {
+		if before.Beat != "" && end <= known {
 			return before
 		}
-		return lasting{rand.Text(), int64(end - now)}
+		return lasting{rand.Text(), max(int64(end-now), micros(s.left[before.Beat]))}
 	}
 	for i := range name.Votes {
 		v := &name.Votes[i]
@@ -99,7 +99,11 @@ func (s *snapshot) changed(name *model.Name, now model.Time) *snapshot {
 		if had := s.vote(value.Owner); had != nil {
 			before = had.lasting
 		}
-		value.lasting = until(before, v.Until)
+		known := now.Add(s.left[before.Beat])
+		if value.Owner == owner {
+			known = now + 1
+		}
+		value.lasting = until(before, known, v.Until)
 		after.votes = append(after.votes, value)
 	}
 	mark := func(had []markValue, m markValue, end model.Time) markValue {
@@ -108,7 +112,7 @@ func (s *snapshot) changed(name *model.Name, now model.Time) *snapshot {
 				m.lasting = h.lasting
 			}
 		}
-		m.lasting = until(m.lasting, end)
+		m.lasting = until(m.lasting, now.Add(s.left[m.Beat]), end)
 		return m
 	}
 	for _, t := range name.Tombs {

@@ -166,8 +166,10 @@ func (s *snapshot) vote(owner string) *voteValue {
 	return nil
 }
 
-// nameOf is the name as the model has it at now.
-func (s *snapshot) nameOf(now model.Time) model.Name {
+// nameOf is the name as the model has it at now. Of the vote of the owner that
+// asks the least counts: another client may know it for longer than this one,
+// and take it over sooner, so no more is promised than what is written anew.
+func (s *snapshot) nameOf(owner string, now model.Time) model.Name {
 	n := model.Name{Known: s.counted, Writer: s.count.Writer, Counter: s.count.Number, Keep: model.Time(s.count.Keep)}
 	switch s.count.Last {
 	case released:
@@ -180,6 +182,9 @@ func (s *snapshot) nameOf(now model.Time) model.Name {
 		vote.Owner.ID, vote.Owner.Attempt = [16]byte(ownerID(v.Owner)), v.Attempt
 		if v.Shared {
 			vote.Mode = shared
+		}
+		if v.Owner == owner {
+			vote.Until = now + 1
 		}
 		n.Votes = append(n.Votes, vote)
 	}
