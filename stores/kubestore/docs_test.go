@@ -31,6 +31,8 @@ func TestR83DocumentedLimits(t *testing.T) {
 		t.Errorf("Limits = %+v, want %+v", got, want)
 	}
 	for _, row := range []string{
+		fmt.Sprintf("| Kubernetes | %v, exact | each client's own | yes | yes | nothing is forgotten |", want.MinTTL),
+		"up to twice the TTL for a newcomer | 3, 1, 2, 1 | get, list, watch, create, update and delete on leases of one namespace |",
 		fmt.Sprintf("| TTLs | from %v, exact |", want.MinTTL),
 		"| after kill -9 of the holder | free after the TTL for a client that had seen the last renewal, after up to twice the TTL for one that came later |", // TestR14VoteEndsByTheClockThatWatchedIt
 		fmt.Sprintf("| names | any UTF-8 without NUL of 1 to %d bytes, kept by a digest |", want.MaxKey),                                                      // the suite

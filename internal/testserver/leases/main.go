@@ -16,6 +16,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
@@ -23,15 +24,19 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/union"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/coordination"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
-	"k8s.io/kubernetes/pkg/generated/openapi"
-	leasestorage "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
+	"k8s.io/kubernetes/pkg/registry/coordination/lease"
 	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	"sigs.k8s.io/yaml"
@@ -63,7 +68,8 @@ func serve(ctx context.Context, s settings) error {
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config := server.NewConfig(codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(scheme))
+	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(definitions, openapinamer.NewDefinitionNamer(scheme))
+	config.SkipOpenAPIInstallation = true
 
 	secure := options.NewSecureServingOptions().WithLoopback()
 	secure.BindAddress, secure.BindPort = net.IPv4(127, 0, 0, 1), s.port
@@ -88,8 +94,8 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	leases, err := leasestorage.NewREST(config.RESTOptionsGetter)
-	if err != nil {
+	leases := storageOf()
+	if err := leases.CompleteWithOptions(&generic.StoreOptions{RESTOptions: config.RESTOptionsGetter}); err != nil {
 		return err
 	}
 	group := server.NewDefaultAPIGroupInfo(coordinationv1.GroupName, scheme, metav1.ParameterCodec, codecs)
@@ -98,6 +104,32 @@ func serve(ctx context.Context, s settings) error {
 		return err
 	}
 	return api.PrepareRun().RunWithContext(ctx)
+}
+
+// storageOf is the Lease registry but for the tables that it prints for people,
+// which would bring the types of all of Kubernetes along.
+func storageOf() *registry.Store {
+	resource := coordination.Resource("leases")
+	return &registry.Store{
+		NewFunc:                   func() runtime.Object { return &coordination.Lease{} },
+		NewListFunc:               func() runtime.Object { return &coordination.LeaseList{} },
+		DefaultQualifiedResource:  resource,
+		SingularQualifiedResource: coordination.Resource("lease"),
+		CreateStrategy:            lease.Strategy,
+		UpdateStrategy:            lease.Strategy,
+		DeleteStrategy:            lease.Strategy,
+		TableConvertor:            rest.NewDefaultTableConvertor(resource),
+	}
+}
+
+// definitions say no more of a Lease than its server needs to note who wrote
+// which field: the real ones describe all of Kubernetes.
+func definitions(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	object := spec.Schema{
+		SchemaProps:      spec.SchemaProps{Type: spec.StringOrArray{"object"}},
+		VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{"x-kubernetes-preserve-unknown-fields": true}},
+	}
+	return map[string]common.OpenAPIDefinition{coordinationv1.Lease{}.OpenAPIModelName(): {Schema: object}}
 }
 
 // access says who may do what.
