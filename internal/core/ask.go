@@ -120,13 +120,18 @@ func (q *Quorum) width() int {
 	return len(q.slots)
 }
 
-// acquired takes the answer to an Acquire or a Repair.
-func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
-	s := &q.slots[i]
+// note keeps what the end of an Acquire of any kind says about what may be left.
+func (q *Quorum) note(i int, a Answer) {
 	if q.cfg.Doubles.Has(i) {
 		a.Clean = false // the same request may arrive again, and be granted
 	}
-	s.note(a, q.cfg.Bugs)
+	q.slots[i].note(a, q.cfg.Bugs)
+}
+
+// acquired takes the answer to an Acquire or a Repair.
+func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
+	s := &q.slots[i]
+	q.note(i, a)
 	current := c.attempt == q.attempt && (q.phase == Asking || q.phase == Held)
 	if !current && !(q.cfg.Bugs.has(BugVoidCounts) && q.phase == Asking) {
 		// Void (I4). What it left is released, unless it says that it left nothing.

@@ -103,7 +103,7 @@ func (q *Quorum) Demote(now clock.Instant, ttl time.Duration) {
 // and writers may have seen.
 func (q *Quorum) demoted(now clock.Instant, i int, c call, a Answer) {
 	s := &q.slots[i]
-	s.note(a, q.cfg.Bugs)
+	q.note(i, a)
 	q.extended(now, i, c, a)
 	if s.vote == refused && a.Outcome == Granted && c.attempt == q.attempt && q.phase == Held {
 		s.stale, s.shut = true, true

@@ -58,10 +58,7 @@ func (q *Quorum) stood(now clock.Instant, i int, c call, a Answer) {
 		q.acquired(now, i, c, a)
 		return
 	}
-	if q.cfg.Doubles.Has(i) {
-		a.Clean = false
-	}
-	s.note(a, q.cfg.Bugs)
+	q.note(i, a)
 	s.owe = s.owe && s.mayHold()
 	s.answered = s.answered || !s.mayHold()
 	if q.phase == Failed {
