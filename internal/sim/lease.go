@@ -110,7 +110,7 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	}
 	if cfg.Watch = w.cfg.Watches; cfg.Watch && r.Wait != 0 {
 		cfg.Request.Wait = core.WaitWatch
-		cfg.Queues = w.cfg.Queues
+		cfg.Queues = w.cfg.Queues && !r.Force
 	}
 	l.m = core.NewLease(cfg)
 	l.believe = -core.Never
