@@ -114,6 +114,7 @@ var imports = map[string]string{
 	"nullstore": ours + "/stores/nullstore", "memstore": ours + "/stores/memstore", "filestore": ours + "/stores/filestore", "redisstore": ours + "/stores/redisstore",
 	"pgstore": ours + "/stores/pgstore", "pgxpool": "github.com/jackc/pgx/v5/pgxpool",
 	"etcdstore": ours + "/stores/etcdstore", "clientv3": "go.etcd.io/etcd/client/v3",
+	"sqlitestore": ours + "/stores/sqlitestore",
 	"redis":       "github.com/redis/go-redis/v9",
 	"watermillmw": ours + "/mw/watermillmw", "watermill": "github.com/ThreeDotsLabs/watermill", "message": "github.com/ThreeDotsLabs/watermill/message",
 	"atomic": "sync/atomic", "context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "httptest": "net/http/httptest", "log": "log",
@@ -248,7 +249,7 @@ func TestR85GoBlocksOfTheDocs(t *testing.T) {
 	if len(jobs) == 0 {
 		t.Fatal("no Go block found")
 	}
-	module := consumer(t, "1.26.0", []string{".", "config", "mw/watermillmw", "stores/redisstore", "stores/pgstore", "stores/etcdstore"}, files)
+	module := consumer(t, "1.26.0", []string{".", "config", "mw/watermillmw", "stores/redisstore", "stores/pgstore", "stores/etcdstore", "stores/sqlitestore"}, files)
 	runGo(t, module, "vet", "./...") // a failure names the page and the line by the folder
 	for _, j := range jobs {
 		if j.vetOnly != "" {

@@ -70,6 +70,7 @@ func TestR88Footprint(t *testing.T) {
 		{"core and etcd", "1.26.0", []string{".", "stores/etcdstore"}, []string{".", "stores/etcdstore"}, 81},       // what etcd's own client asks for,
 		{"core and Kubernetes", "1.26.0", []string{".", "stores/kubestore"}, []string{".", "stores/kubestore"}, 77}, // what client-go asks for
 		{"core and PostgreSQL", "1.26.0", []string{".", "stores/pgstore"}, []string{".", "stores/pgstore"}, 19},
+		{"core and SQLite", "1.26.0", []string{".", "stores/sqlitestore"}, []string{".", "stores/sqlitestore"}, 29}, // what the driver asks for, which is SQLite translated to Go
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code := "package consumer\n"

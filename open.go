@@ -155,6 +155,7 @@ var packages = map[string]string{
 	"postgresql": "github.com/quorumlock/quorum/stores/pgstore",
 	"redis":      "github.com/quorumlock/quorum/stores/redisstore",
 	"rediss":     "github.com/quorumlock/quorum/stores/redisstore",
+	"sqlite":     "github.com/quorumlock/quorum/stores/sqlitestore",
 }
 
 func unknownScheme(scheme string, known map[string]Opener) error {

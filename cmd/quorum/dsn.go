@@ -14,7 +14,7 @@ import (
 )
 
 // checkDSNs refuses what is no DSN of a store that the command knows, and
-// writes file: DSNs in one way, since their text becomes the store's name, on
+// writes file: and sqlite: DSNs in one way, since their text becomes the store's name, on
 // which all clients must agree. where says who gave them.
 func checkDSNs(where string, dsns []string) ([]string, error) {
 	var checked []string
@@ -49,22 +49,25 @@ func checkDSN(text string) (string, error) {
 	case "redis", "rediss", "postgres", "postgresql", "consul", "consuls", "etcd", "etcds", "kube":
 		return text, nil
 	case "file":
-		return checkDirectory(u)
+		return checkPath(u, "directory")
+	case "sqlite":
+		return checkPath(u, "file")
 	}
 	return "", fmt.Errorf("there is no kind of store %q; quorum knows redis://, rediss:// (TLS), postgres://, consul://, "+
-		"consuls:// (TLS), etcd://, etcds:// (TLS), kube://namespace and file:/directory", u.Scheme)
+		"consuls:// (TLS), etcd://, etcds:// (TLS), kube://namespace, file:/directory and sqlite:/file", u.Scheme)
 }
 
-// checkDirectory refuses a path that depends on the working directory, and one
-// whose parent is missing: it is mistyped, and would be a set of its own.
-func checkDirectory(u *url.URL) (string, error) {
+// checkPath refuses a path of a directory or file that depends on the working
+// directory, and one whose parent is missing: it is mistyped, and would be a set
+// of its own.
+func checkPath(u *url.URL, what string) (string, error) {
 	if u.Opaque != "" || u.Path == "" || u.Host != "" {
-		return "", fmt.Errorf("%s: give the absolute path of a directory, file:/directory", quorum.MaskDSN(u.String()))
+		return "", fmt.Errorf("%s: give the absolute path of a %s, %s:/%s", quorum.MaskDSN(u.String()), what, u.Scheme, what)
 	}
 	path := filepath.Clean(u.Path)
 	parent := filepath.Dir(path)
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("file:%s: there is no directory %s; correct the path, or make that directory", path, parent)
+		return "", fmt.Errorf("%s:%s: there is no directory %s; correct the path, or make that directory", u.Scheme, path, parent)
 	}
 	u.Path, u.RawPath, u.OmitHost = path, "", false
 	return u.String(), nil

@@ -13,6 +13,7 @@ func TestFileDSNsAreWrittenInOneWay(t *testing.T) {
 		"file:/a":               "file:///a",
 		"file:///a":             "file:///a",
 		"file:/a/../b/?name=x":  "file:///b?name=x",
+		"sqlite:/a/../b.db":     "sqlite:///b.db",
 		"redis://h/0":           "redis://h/0",
 		"rediss://u:p@h?name=x": "rediss://u:p@h?name=x",
 	} {
@@ -35,6 +36,8 @@ func TestR63TextThatIsNoDSNIsToldWithWhatToWrite(t *testing.T) {
 		"file:":                      "absolute",
 		"file://host/dir":            "absolute",
 		"file:" + missing + "/locks": missing,
+		"sqlite:locks.db":            "sqlite:/file",
+		"sqlite:" + missing + "/x":   missing,
 		"zookeeper://h:1":            "redis://, rediss:// (TLS), postgres://, consul://",
 		"redis://u:s3cret@h:port":    "form",
 		"u:s3cret@h:6379":            "",

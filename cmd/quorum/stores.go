@@ -19,6 +19,7 @@ import (
 	"github.com/quorumlock/quorum/stores/kubestore"
 	"github.com/quorumlock/quorum/stores/pgstore"
 	"github.com/quorumlock/quorum/stores/redisstore"
+	"github.com/quorumlock/quorum/stores/sqlitestore"
 )
 
 // storesVariable is the one environment variable that is read as a setting.
@@ -40,7 +41,7 @@ type set struct {
 func (s *set) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.stores, "store", nil,
-		"a store's DSN: redis://host:port/db, rediss://…, postgres://user@host/db or file:/directory; several are a quorum (default: "+
+		"a store's DSN: redis://host:port/db, rediss://…, postgres://user@host/db, file:/directory or sqlite:/file; several are a quorum (default: "+
 			storesVariable+", else a directory of your own on this machine)")
 	f.StringVar(&s.file, "stores-file", "", "a file of DSNs, one a line, # begins a comment")
 	f.DurationVar(&s.maxTTL, "max-ttl", time.Minute, "the longest --ttl of any client; all clients must agree on it")
@@ -63,7 +64,8 @@ func (s *set) open(ctx context.Context, stderr io.Writer) (*quorum.CombinedStore
 // has to say about a node that is down is left out: the library says it too.
 func openStores(ctx context.Context, dsns []string) (*quorum.CombinedStore, error) {
 	redis.SetLogger(silence{})
-	return quorum.Open(ctx, dsns, filestore.Opener(), redisstore.Opener(), pgstore.Opener(), consulstore.Opener(), etcdstore.Opener(), kubestore.Opener())
+	return quorum.Open(ctx, dsns, filestore.Opener(), sqlitestore.Opener(), redisstore.Opener(), pgstore.Opener(),
+		consulstore.Opener(), etcdstore.Opener(), kubestore.Opener())
 }
 
 type silence struct{}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/clock"
@@ -34,8 +35,12 @@ func TestForeignTransactionBoundsACall(t *testing.T) {
 			foreign := database(t, path, "")
 			foreign.SetMaxOpenConns(1)
 			run(t, foreign, "BEGIN IMMEDIATE")
+			began := time.Now()
 			_, err := s.Acquire(t.Context(), brief("other"))
 			wantFailure(t, err, context.DeadlineExceeded, "find the program that keeps one open")
+			if took := time.Since(began); took > foreignTimeout/2 {
+				t.Errorf("a call with a limit of %v took %v: SQLite waited, and for its own time-out", brief("").Limit, took)
+			}
 			if st, err := s.Inspect(t.Context(), r); err != nil || len(st.Holders) != 1 {
 				t.Errorf("inspect beside a transaction: %+v, %v; want the holder", st, err)
 			}

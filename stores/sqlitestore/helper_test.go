@@ -22,6 +22,9 @@ const (
 	set    = quorum.Fingerprint(7)
 )
 
+// foreignTimeout is what a program of another's lets SQLite wait for a lock.
+const foreignTimeout = time.Minute
+
 // journals are the modes in which a database is tried.
 var journals = []string{"wal", "delete"}
 
@@ -64,7 +67,7 @@ func fresh(t testing.TB, c clock.Clock) *Store {
 // database opens a database in a journal mode, as a program of another's would.
 func database(t testing.TB, path, journal string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", fmt.Sprintf("file:%s?_pragma=busy_timeout(5000)", path))
+	db, err := sql.Open("sqlite", fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)", path, foreignTimeout.Milliseconds()))
 	if err != nil {
 		t.Fatal(err)
 	}

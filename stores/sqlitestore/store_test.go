@@ -212,7 +212,7 @@ func TestSettingsOfTheConnectionStay(t *testing.T) {
 	acceptance.DeclareNew(t, s, request(""))
 	acquire(t, s, "report")
 	wantHeld(t, s, "report")
-	for pragma, want := range map[string]int{"busy_timeout": 5000, "synchronous": normal} {
+	for pragma, want := range map[string]int{"busy_timeout": int(foreignTimeout.Milliseconds()), "synchronous": normal} {
 		if got := one[int](t, db, "PRAGMA "+pragma); got != want {
 			t.Errorf("%s is %d after calls, want %d as before", pragma, got, want)
 		}
