@@ -151,7 +151,7 @@ func (s *Slots) agree(ctx context.Context) error {
 	for _, store := range status.Stores {
 		for _, h := range store.State.Holders {
 			if i := strings.LastIndex(h.Label, "slots="); i < 0 || h.Label[i:] != s.label {
-				return s.fails(fmt.Errorf("%w: %s holds it with another number of slots than %d", ErrMismatch, h.Label, s.n))
+				return s.fails(&slotsError{s.n, h.Label})
 			}
 		}
 	}
@@ -161,6 +161,23 @@ func (s *Slots) agree(ctx context.Context) error {
 	}
 	return nil
 }
+
+// slotsError says that clients count another number of slots. It matches
+// [ErrMismatch], whose text speaks of stores.
+type slotsError struct {
+	n     int
+	label string
+}
+
+func (e *slotsError) Error() string {
+	other := "another number"
+	if i := strings.LastIndex(e.label, "slots="); i >= 0 {
+		other = e.label[i+len("slots="):]
+	}
+	return fmt.Sprintf("%d slots here and %s with %q: give all clients of the key the same number", e.n, other, e.label)
+}
+
+func (e *slotsError) Unwrap() error { return ErrMismatch }
 
 // Key returns the semaphore's key.
 func (s *Slot) Key() string { return strings.TrimSuffix(s.leases[0].Key(), numberSuffix) }

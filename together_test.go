@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,8 +137,9 @@ func TestR34SlotsOfAnotherNumberMismatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := five.TryAcquire(t.Context()); !errors.Is(err, quorum.ErrMismatch) {
-			t.Errorf("five slots beside three: %v, want ErrMismatch", err)
+		_, err = five.TryAcquire(t.Context())
+		if text := fmt.Sprint(err); !errors.Is(err, quorum.ErrMismatch) || !strings.Contains(text, "5 slots here and 3 with") || strings.Contains(text, "serves another set") {
+			t.Errorf("five slots beside three: %v, want ErrMismatch that says so", err)
 		}
 		if err := slot.Release(t.Context()); err != nil {
 			t.Fatal(err)

@@ -116,6 +116,9 @@ func hint(code int, err error) string {
 	if op := (*quorum.OpError)(nil); code == codeOutage && errors.As(err, &op) && inQuarantine(op.Votes) {
 		return quarantineHint
 	}
+	if op := (*quorum.OpError)(nil); code == codeMismatch && errors.As(err, &op) && len(op.Votes) == 0 {
+		return "" // it is not the stores that differ
+	}
 	switch code {
 	case codeContention:
 		return "give it longer with --wait, or see who has it with quorum status"

@@ -146,3 +146,25 @@ func TestWaitInTheDefaultDirectoryIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A line of a log is cut; what the command says is not.
+func TestWholeErrorIsTold(t *testing.T) {
+	_, set := newRedisSet(t, 5)
+	run(t, set, "run", "key", "--", "true").expect(0)
+	longer := set + " redis://127.0.0.1:1"
+	r := run(t, longer, "run", "--wait", "0", "key", "--", "true").expect(codeMismatch)
+	if text := r.stderr.String(); strings.Contains(text, "..") || !strings.Contains(text, "serves the set") && !strings.Contains(text, "was asked for the set") {
+		t.Errorf("the error is cut:\n%s", text)
+	}
+}
+
+func TestStatusOfANewSetNamesInit(t *testing.T) {
+	nodes, set := newRedisSet(t, 3)
+	for _, n := range nodes {
+		n.RestartEmpty()
+	}
+	r := run(t, set, "status", "key").expect(codeOutage)
+	if !strings.Contains(r.stderr.String(), "quorum init") {
+		t.Errorf("status of a set that nobody declared new says\n%s%s", r.stdout, r.stderr)
+	}
+}

@@ -136,7 +136,11 @@ func orderOf(name string) (core.Order, error) {
 // ppmOf reads a percentage, in millionths. Zero is not among them: the
 // allowance of a clock that is never wrong is no allowance.
 func ppmOf(text string) (int64, error) {
-	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	number, ok := strings.CutSuffix(text, "%")
+	if !ok {
+		return 0, fmt.Errorf("%q has no unit: write 1%% for a hundredth", text)
+	}
+	percent, err := strconv.ParseFloat(number, 64)
 	if ppm := int64(percent * 10_000); err == nil && ppm >= 1 && ppm <= 500_000 {
 		return ppm, nil
 	}

@@ -64,10 +64,15 @@ func showStatus(ctx context.Context, s *set, key string, asJSON bool, stdout, st
 	case quorum.VerdictHeld:
 		return &exitError{codeContention, nil}
 	}
+	quarantined := false
 	for _, s := range status.Stores {
 		if errors.Is(s.Err, quorum.ErrMismatch) {
 			return &exitError{codeMismatch, nil}
 		}
+		quarantined = quarantined || s.Err == nil && s.State.Quarantine
+	}
+	if quarantined {
+		say(stderr, "%s", quarantineHint)
 	}
 	return &exitError{codeOutage, nil}
 }
