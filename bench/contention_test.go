@@ -18,6 +18,7 @@ const hold = time.Millisecond
 func contention(b *testing.B, n, workers int, delay time.Duration, p plan, rows []row) *setting {
 	t := &setting{name: fmt.Sprintf("N = %d, %d workers%s", n, workers, map[bool]string{true: ", 1 ms each way"}[delay > 0]), rows: rows}
 	t.measured = b.Run(fmt.Sprintf("contention/N=%d/%d workers/%v each way", n, workers, delay), func(b *testing.B) {
+		began := time.Now()
 		s := start(b, n, delay)
 		open := map[string][]locks{}
 		for _, r := range rows {
@@ -26,7 +27,7 @@ func contention(b *testing.B, n, workers int, delay time.Duration, p plan, rows 
 			}
 			s.warm(r, open[r.name]...)
 		}
-		t.rounds(p.rounds, func(r row, round int) sample {
+		t.rounds(began, p.rounds, func(r row, round int) sample {
 			name := keys(r, round+1, false)(0, 0)
 			m, cycles := s.sample(r, load{
 				locks: open[r.name], workers: workers, hold: hold, length: p.length, cut: true,

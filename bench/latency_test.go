@@ -13,13 +13,14 @@ import (
 func latency(b *testing.B, n int, delay time.Duration, p plan, rows []row) *setting {
 	t := &setting{name: fmt.Sprintf("N = %d", n), rows: rows}
 	t.measured = b.Run(fmt.Sprintf("latency/N=%d/%v each way", n, delay), func(b *testing.B) {
+		began := time.Now()
 		s := start(b, n, delay)
 		open := map[string]locks{}
 		for _, r := range rows {
 			open[r.name] = r.open(s)
 			s.warm(r, open[r.name])
 		}
-		t.rounds(p.rounds, func(r row, round int) sample {
+		t.rounds(began, p.rounds, func(r row, round int) sample {
 			m, _ := s.sample(r, load{locks: []locks{open[r.name]}, workers: 1, key: keys(r, 0, false), length: p.length})
 			return m
 		})

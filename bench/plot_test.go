@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/go-analyze/charts"
@@ -26,11 +27,11 @@ func (m *measured) plots(dir string) error {
 			[]string{"N = 3, 64 workers", "N = 5, 64 workers"}, 1e-3},
 	}
 	for _, p := range bars {
-		if err := m.bars(plotFile(dir, p.name), p.title, p.workload, p.figure, p.settings, p.scale); err != nil {
+		if err := m.bars(filepath.Join(dir, p.name+".svg"), p.title, p.workload, p.figure, p.settings, p.scale); err != nil {
 			return fmt.Errorf("plot %s: %w", p.name, err)
 		}
 	}
-	if err := m.growth(plotFile(dir, "growth")); err != nil {
+	if err := m.growth(filepath.Join(dir, "growth.svg")); err != nil {
 		return fmt.Errorf("plot growth: %w", err)
 	}
 	return nil
@@ -38,11 +39,12 @@ func (m *measured) plots(dir string) error {
 
 // bars draws a figure of each row, a bar a setting.
 func (m *measured) bars(file, title, workload, figure string, settings []string, scale float64) error {
-	first := m.settings[workload+" "+settings[0]]
-	if first == nil {
-		return nil // the workload was not asked for
+	for _, s := range settings {
+		if m.settings[workload+" "+s] == nil {
+			return nil // not asked for, or not measured: the last plot stays
+		}
 	}
-	names := names(first.rows)
+	names := names(m.settings[workload+" "+settings[0]].rows)
 	slices.Reverse(names) // the first row is drawn on top
 	var data [][]float64
 	for _, s := range settings {
@@ -64,16 +66,17 @@ func (m *measured) bars(file, title, workload, figure string, settings []string,
 
 // growth draws W6: a line a row over the number of servers.
 func (m *measured) growth(file string) error {
-	first := m.settings[fmt.Sprintf("W6 N = %d", servers6[0])]
-	if first == nil {
-		return nil
-	}
 	var data [][]float64
 	var labels []string
 	for _, n := range servers6 {
-		labels = append(labels, fmt.Sprintf("N = %d", n))
+		label := fmt.Sprintf("N = %d", n)
+		if m.settings["W6 "+label] == nil {
+			return nil
+		}
+		labels = append(labels, label)
 	}
-	for _, name := range names(first.rows) {
+	names := names(m.settings["W6 "+labels[0]].rows)
+	for _, name := range names {
 		var values []float64
 		for _, label := range labels {
 			values = append(values, m.settings["W6 "+label].median(name, "cycle")/1000)
@@ -83,7 +86,7 @@ func (m *measured) growth(file string) error {
 	o := charts.NewLineChartOptionWithData(data)
 	o.Title.Text = "Acquire and release, 1 ms each way: ms a cycle"
 	o.XAxis.Labels = labels
-	o.Legend.SeriesNames = names(first.rows)
+	o.Legend.SeriesNames = names
 	o.Legend.Offset = charts.OffsetStr{Top: "30"}
 	o.Padding = charts.NewBoxEqual(20)
 	return draw(file, 420, func(p *charts.Painter) error { return p.LineChart(o) })

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -68,13 +69,15 @@ func renewal(b *testing.B, n, leases int, ttl time.Duration) (*setting, *table) 
 // hoard takes leases by many goroutines.
 func hoard(b *testing.B, l *quorum.Locker, leases int) []*quorum.Lease {
 	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 90*time.Second) // a machine that is too slow for it fails
+	defer cancel()
 	held := make([]*quorum.Lease, leases)
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range 256 {
 		all.Go(func() {
 			for i := next.Add(1) - 1; i < int64(leases); i = next.Add(1) - 1 {
-				lease, err := l.Acquire(b.Context(), fmt.Sprintf("lease %06d", i))
+				lease, err := l.Acquire(ctx, fmt.Sprintf("lease %06d", i))
 				if err != nil {
 					b.Error(err)
 					return

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // setting is one column of conditions: its rows are measured round by round, in
@@ -17,10 +18,17 @@ type setting struct {
 	measured bool                // nothing failed
 }
 
-// rounds measures every row in every round.
-func (t *setting) rounds(n int, measure func(r row, round int) sample) {
+// enough is how long a setting may take before no further round of it begins, so
+// that a run ends in time on a machine that has other things to do.
+const enough = 30 * time.Second
+
+// rounds measures every row in every round. The setting was begun at start.
+func (t *setting) rounds(start time.Time, n int, measure func(r row, round int) sample) {
 	t.samples = map[string][]sample{}
 	for round := range n {
+		if round > 0 && time.Since(start) > enough {
+			return
+		}
 		for i := range t.rows {
 			r := t.rows[(i+round)%len(t.rows)]
 			t.samples[r.name] = append(t.samples[r.name], measure(r, round))

@@ -131,15 +131,11 @@ func (s *servers) sample(r row, l load) (sample, []cycle) {
 		"bytes":      counted.bytes / n,
 	}
 	var acquires, releases, cycles []time.Duration
-	inTime := 0.0
 	for _, c := range good {
 		acquires, releases = append(acquires, c.held-c.asked), append(releases, c.gone-c.left)
 		cycles = append(cycles, c.held-c.asked+c.gone-c.left)
-		if c.gone <= l.length {
-			inTime++
-		}
 	}
-	m["rate"] = inTime / min(l.length, took).Seconds()
+	m["rate"] = n / took.Seconds()
 	m["acquire"], m["release"] = percentile(acquires, 0.5), percentile(releases, 0.5)
 	m["cycle"], m["cycle p99"] = percentile(cycles, 0.5), percentile(cycles, 0.99)
 	return m, all

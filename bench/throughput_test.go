@@ -14,13 +14,14 @@ import (
 func throughput(b *testing.B, n, workers int, fresh bool, p plan, rows []row) *setting {
 	t := &setting{name: fmt.Sprintf("N = %d, %d goroutines%s", n, workers, map[bool]string{true: ", fresh names"}[fresh]), rows: rows}
 	t.measured = b.Run(fmt.Sprintf("throughput/N=%d/%d goroutines/fresh=%v", n, workers, fresh), func(b *testing.B) {
+		began := time.Now()
 		s := start(b, n, 0)
 		open := map[string]locks{}
 		for _, r := range rows {
 			open[r.name] = r.open(s)
 			s.warm(r, slices.Repeat([]locks{open[r.name]}, workers)...)
 		}
-		t.rounds(p.rounds, func(r row, round int) sample {
+		t.rounds(began, p.rounds, func(r row, round int) sample {
 			used := 0 // the names that warm has used
 			if fresh {
 				used = round + 1

@@ -5,7 +5,6 @@ package bench
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 )
@@ -18,6 +17,17 @@ func (m *measured) write() error {
 	m.blocks["machine"] = machine()
 	if err := m.plots("results"); err != nil {
 		return err
+	}
+	for block, image := range map[string]string{
+		"summary": "![cycles a second](bench/results/throughput.svg)",
+		"W2":      "![cycles a second](../bench/results/throughput.svg)",
+		"W3":      "![longest wait](../bench/results/wait.svg)",
+		"W6":      "![a cycle by the number of servers](../bench/results/growth.svg)",
+	} {
+		name := image[strings.LastIndex(image, "/")+1 : len(image)-1]
+		if _, err := os.Stat("results/" + name); err == nil && m.blocks[block] != "" {
+			m.blocks[block] = image + "\n\n" + m.blocks[block]
+		}
 	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
@@ -64,6 +74,3 @@ func machine() string {
 	return fmt.Sprintf("Measured on %d cores (%s), %s/%s, %s, with clients and all servers on the same cores.",
 		runtime.NumCPU(), model, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
-
-// plotFile is where a plot lies, from this folder.
-func plotFile(dir, name string) string { return filepath.Join(dir, name+".svg") }
