@@ -38,6 +38,17 @@ type Turns struct {
 	Fewest, Most int
 }
 
+// Judge demands that waiters who are served in the order of asking came in by
+// turns. Whoever is not given a processor for the length of its turn loses it
+// and comes back to its place, so that there is some room.
+func (o Turns) Judge(t *testing.T, waiters int) {
+	t.Helper()
+	t.Logf("%d waiters came in %d to %d times, and waited for %d others at most", waiters, o.Fewest, o.Most, o.Longest)
+	if o.Most-o.Fewest > 2+o.Most/20 || o.Longest > 2*waiters {
+		t.Errorf("R13: %d waiters came in %d to %d times, and waited for %d others at most", waiters, o.Fewest, o.Most, o.Longest)
+	}
+}
+
 // visitor is one who asks the guard's lock, over a connection of its own.
 type visitor struct {
 	asked, entries int

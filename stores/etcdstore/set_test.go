@@ -212,3 +212,25 @@ func TestR10R31TwoProcesses(t *testing.T) {
 	}
 	p.Run(t)
 }
+
+// TestR13ProcessesComeInByTurns has eight processes of two waiters stand in
+// the queues of three clusters.
+func TestR13ProcessesComeInByTurns(t *testing.T) {
+	soak := acceptance.Soak{
+		Processes: 8, Workers: 2, Rounds: 20,
+		Options: []quorum.Option{quorum.TTL(time.Minute), quorum.MaxTTL(time.Minute), quorum.CallLimit(15 * time.Second)},
+		Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+			set, _ := combine(t, addrs)
+			return set, nil
+		},
+	}
+	if !acceptance.Worker() {
+		for range 3 {
+			soak.DSNs = append(soak.DSNs, testserver.Etcd(t).Addr)
+		}
+	}
+	turns := soak.Run(t)
+	if !acceptance.Worker() {
+		turns.Judge(t, 16)
+	}
+}

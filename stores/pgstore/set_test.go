@@ -151,3 +151,24 @@ func TestR10R31TwoProcesses(t *testing.T) {
 	}
 	p.Run(t)
 }
+
+// TestR13ProcessesComeInByTurns has eight processes of two waiters stand in
+// the queues of three servers.
+func TestR13ProcessesComeInByTurns(t *testing.T) {
+	soak := acceptance.Soak{
+		Processes: 8, Workers: 2, Rounds: 20,
+		Options: []quorum.Option{quorum.TTL(time.Minute), quorum.MaxTTL(time.Minute), quorum.CallLimit(15 * time.Second)},
+		Open: func(ctx context.Context, dsns []string) (*quorum.CombinedStore, error) {
+			return quorum.Open(ctx, dsns, pgstore.Opener())
+		},
+	}
+	if !acceptance.Worker() {
+		for i := range 3 {
+			soak.DSNs = append(soak.DSNs, fmt.Sprintf("%s&name=node%d&pool_max_conns=3", testserver.Postgres(t).URL(), i))
+		}
+	}
+	turns := soak.Run(t)
+	if !acceptance.Worker() {
+		turns.Judge(t, 16)
+	}
+}
