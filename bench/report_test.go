@@ -38,7 +38,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 	m.sum()
 	if *write {
-		if err := m.write(); err != nil {
+		if err := m.write("results", pages...); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -131,7 +131,7 @@ func (m *measured) w5() {
 
 // w6 has a column a number of servers instead of a table each.
 func (m *measured) w6() {
-	rows := []row{limit, inOrder, firstRest, allAtOnce, redsyncPlain, redsyncRueidis}
+	rows := rows6
 	cycles, commands := &table{head: []string{"cycle, ms"}}, &table{head: []string{"commands a cycle"}}
 	for _, r := range rows {
 		cycles.add(r.name)
@@ -154,8 +154,11 @@ func (m *measured) w6() {
 	m.show("W6", "The same", commands)
 }
 
-// servers6 are the numbers of servers of W6.
-var servers6 = []int{1, 3, 5, 7, 9}
+// What W6 measures.
+var (
+	servers6 = []int{1, 3, 5, 7, 9}
+	rows6    = []row{limit, inOrder, firstRest, allAtOnce, redsyncPlain, redsyncRueidis}
+)
 
 func (m *measured) w7() {
 	leases, ttl := 100_000, 30*time.Second

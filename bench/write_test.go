@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 )
@@ -13,9 +14,9 @@ import (
 var pages = []string{"../README.md", "../docs/performance.md"}
 
 // write puts each block between its marks in the pages, and draws the plots.
-func (m *measured) write() error {
+func (m *measured) write(results string, pages ...string) error {
 	m.blocks["machine"] = machine()
-	if err := m.plots("results"); err != nil {
+	if err := m.plots(results); err != nil {
 		return err
 	}
 	for block, image := range map[string]string{
@@ -25,7 +26,7 @@ func (m *measured) write() error {
 		"W6":      "![a cycle by the number of servers](../bench/results/growth.svg)",
 	} {
 		name := image[strings.LastIndex(image, "/")+1 : len(image)-1]
-		if _, err := os.Stat("results/" + name); err == nil && m.blocks[block] != "" {
+		if _, err := os.Stat(filepath.Join(results, name)); err == nil && m.blocks[block] != "" {
 			m.blocks[block] = image + "\n\n" + m.blocks[block]
 		}
 	}
