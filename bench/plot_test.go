@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-analyze/charts"
 )
@@ -57,9 +58,16 @@ func (m *measured) bars(file, title, workload, figure string, settings []string,
 	o := charts.NewBarChartOptionWithData(data)
 	o.Horizontal = true
 	o.Title.Text = title
+	o.ValueFormatter = whole
+	for i := range names {
+		names[i] += "\u2003" // the widths of fonts differ
+	}
 	o.CategoryAxis.Labels = names
-	o.Legend.SeriesNames = settings
-	o.Legend.Offset = charts.OffsetRight
+	for _, s := range settings {
+		n, _, _ := strings.Cut(s, ",")
+		o.Legend.SeriesNames = append(o.Legend.SeriesNames, n)
+	}
+	o.Legend.Offset = charts.OffsetStr{Left: "650"}
 	o.Padding = charts.NewBoxEqual(20)
 	return draw(file, 120+55*len(names), func(p *charts.Painter) error { return p.BarChart(o) })
 }
@@ -87,7 +95,6 @@ func (m *measured) growth(file string) error {
 	o.Title.Text = "Acquire and release, 1 ms each way: ms a cycle"
 	o.XAxis.Labels = labels
 	o.Legend.SeriesNames = names
-	o.Legend.Offset = charts.OffsetStr{Top: "30"}
 	o.Padding = charts.NewBoxEqual(20)
 	return draw(file, 420, func(p *charts.Painter) error { return p.LineChart(o) })
 }
