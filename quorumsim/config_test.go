@@ -9,6 +9,25 @@ import (
 	"github.com/quorumlock/quorum/internal/sim"
 )
 
+// asking is a job that goes on when it does not get the lock.
+func asking(ask Ask) func(*Job) {
+	return func(j *Job) {
+		for {
+			if lease, err := j.Acquire("k", ask); err == nil {
+				_ = lease.Release()
+			}
+		}
+	}
+}
+
+func extending(ttl time.Duration) func(*Job) {
+	return func(j *Job) {
+		if lease, err := j.Acquire("k", Ask{}); err == nil {
+			_ = lease.Extend(ttl)
+		}
+	}
+}
+
 func TestConfigIsRefused(t *testing.T) {
 	job := func(*Job) {}
 	never := func(uint32, int) bool { return false }
@@ -42,6 +61,9 @@ func TestConfigIsRefused(t *testing.T) {
 		{Config{Job: job, Faults: []Fault{{Kind: Lossy, PPM: 2_000_000}}}, "0 to 1,000,000"},
 		{Config{Job: job, Faults: []Fault{{Kind: Slow, By: -1}}}, "at least 0"},
 		{Config{Job: job, Faults: []Fault{{Kind: Drift, PPM: -1_000_000}}}, "cannot run like that"},
+		{Config{Job: asking(Ask{TTL: 2 * time.Minute})}, "TTL <= MaxTTL 1m0s"},
+		{Config{Job: asking(Ask{Wait: -1})}, "at least 0"},
+		{Config{Job: extending(2 * time.Minute)}, "Extend k by 2m0s: above 0, at most MaxTTL 1m0s"},
 		{Config{Script: "\n# nothing\n"}, "script has no event"},
 		{Config{Script: "0s 0 acquire"}, "line 1: "},
 		{Config{Script: "\nsoon 0 acquire k"}, `line 2: time "soon"`},

@@ -36,6 +36,10 @@ type Job struct {
 // higher token.
 var ErrStale = errors.New("quorumsim: stale token")
 
+// invalid unwinds a job that asked for what makes no sense: it must not go on as
+// if it had been refused, maybe for ever.
+type invalid struct{ error }
+
 // errEnded unwinds a job.
 var errEnded = errors.New("quorumsim: the process is dead or the run is over")
 
@@ -52,7 +56,16 @@ func (r *run) start(c *sim.Client) {
 
 func (j *Job) body(yield func(struct{}) bool) {
 	defer func() {
-		if p := recover(); p != nil && p != any(errEnded) {
+		p := recover()
+		if wrong, ok := p.(invalid); ok {
+			if j.r.wrong == nil {
+				j.r.wrong = wrong.error
+			}
+			j.over = true
+			j.c.Close(nil)
+			return
+		}
+		if p != nil && p != any(errEnded) {
 			panic(p)
 		}
 	}()

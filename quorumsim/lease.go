@@ -48,13 +48,13 @@ type Lease struct {
 // Acquire takes the lock on key, which is any text. Exactly one of lease and
 // error is nil. The error matches [ErrHeld] when somebody else has the lock,
 // [ErrNoQuorum] when too few stores answered, [ErrExpired] when it took longer
-// than the TTL. It panics if the TTL is below 100 ms or above MaxTTL, or Wait
-// or MaxHold below 0.
+// than the TTL. A TTL below 100 ms or above MaxTTL, and a Wait or MaxHold below
+// 0, end the job, and [Run] returns an error that says so.
 func (j *Job) Acquire(key string, ask Ask) (*Lease, error) {
 	j.check()
 	if ask.TTL != 0 && ask.TTL < 100*time.Millisecond || ask.TTL > j.r.cfg.MaxTTL || ask.Wait < 0 || ask.MaxHold < 0 {
-		panic(fmt.Sprintf("quorumsim: TTL %v, Wait %v, MaxHold %v: 100 ms <= TTL <= MaxTTL %v, the others at least 0",
-			ask.TTL, ask.Wait, ask.MaxHold, j.r.cfg.MaxTTL))
+		panic(invalid{fmt.Errorf("quorumsim: Acquire %s: TTL %v, Wait %v, MaxHold %v: 100 ms <= TTL <= MaxTTL %v, the others at least 0",
+			key, ask.TTL, ask.Wait, ask.MaxHold, j.r.cfg.MaxTTL)})
 	}
 	request := sim.Request{
 		Key: j.r.key(j.c, key), TTL: ask.TTL, Wait: ask.Wait, NoRenew: ask.NoRenew, MaxHold: ask.MaxHold,
@@ -160,12 +160,13 @@ func (l *Lease) Sleep(d time.Duration) error {
 }
 
 // Extend makes the lease last for ttl from now, and is not needed where it is
-// renewed. It never shortens. The error matches [ErrNoQuorum] when too few
+// renewed. A ttl that is not above 0, or above MaxTTL, ends the job and the run as
+// in [Job.Acquire]. It never shortens. The error matches [ErrNoQuorum] when too few
 // stores answered: the lease stays held until its end.
 func (l *Lease) Extend(ttl time.Duration) error {
 	l.j.check()
 	if ttl <= 0 || ttl > l.j.r.cfg.MaxTTL {
-		panic(fmt.Sprintf("quorumsim: Extend by %v: above 0, at most MaxTTL %v", ttl, l.j.r.cfg.MaxTTL))
+		panic(invalid{fmt.Errorf("quorumsim: Extend %s by %v: above 0, at most MaxTTL %v", l.key, ttl, l.j.r.cfg.MaxTTL)})
 	}
 	if err := l.Err(); err != nil {
 		return err

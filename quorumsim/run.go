@@ -15,8 +15,8 @@ import (
 // again: each of the first 16 clients takes a key and gives it back, twice, and
 // every store votes; what does not come to rest in time is a violation.
 //
-// It returns an error if the configuration makes no sense. A panic of the job
-// goes through.
+// It returns an error if the configuration makes no sense, or what the job asks
+// for. A panic of the job goes through.
 func Run(cfg Config, seed uint64) (*Report, error) {
 	cfg = cfg.filled()
 	if (cfg.Job == nil) == (cfg.Script == "") {
@@ -39,6 +39,9 @@ func Run(cfg Config, seed uint64) (*Report, error) {
 	r.world.Watch(r.saw)
 	defer r.stop()
 	r.done(r.world.Run())
+	if r.wrong != nil {
+		return nil, r.wrong
+	}
 	return r.report, nil
 }
 
@@ -52,6 +55,7 @@ type run struct {
 	keys    []string
 	fences  map[string]int64 // by resource, the highest token that it saw
 	calm    bool             // the jobs are over
+	wrong   error            // what a job asked for makes no sense
 }
 
 // stop unwinds every job that still waits.
