@@ -48,7 +48,7 @@ var errorCases = []struct {
 		b.rival("k", 20*time.Second, order[0])
 		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Hang()))
 		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Fail(errDown)))
-		return failed(b.locker(quorum.AskOrder(quorum.FirstThenRest)).TryAcquire(t.Context(), "k"))
+		return failed(b.locker(quorum.AskOrder(quorum.AllAtOnce)).TryAcquire(t.Context(), "k"))
 	}, "ErrNoQuorum", errDown},
 	{"a long key and long words of a store", func(t *testing.T, b *bed) error {
 		b.spoilAll(storetest.VerbAcquire, storetest.Fail(errors.New(strings.Repeat("very long\nwords ", 50))))
