@@ -20,6 +20,11 @@ func (s *Store) SetWall(now func() time.Time) { s.wall = now }
 // OnRead has f called between the decision and what writes it, in every call.
 func (s *Store) OnRead(f func()) { s.trial.read = f }
 
+// See has this client see a vote of a Lease for the first time.
+func (s *Store) See(lease string, ttl time.Duration) {
+	s.seen.seen(lease, position{}, []lasting{{lease, micros(ttl)}}, s.clock.Now())
+}
+
 // Sightings returns how many Leases this client remembers.
 func (s *Store) Sightings() int {
 	s.seen.mu.Lock()
