@@ -156,6 +156,9 @@ var packages = map[string]string{
 	"redis":      "github.com/quorumlock/quorum/stores/redisstore",
 	"rediss":     "github.com/quorumlock/quorum/stores/redisstore",
 	"sqlite":     "github.com/quorumlock/quorum/stores/sqlitestore",
+
+	"redis+cluster":  "github.com/quorumlock/quorum/stores/redisstore",
+	"rediss+cluster": "github.com/quorumlock/quorum/stores/redisstore",
 }
 
 func unknownScheme(scheme string, known map[string]Opener) error {

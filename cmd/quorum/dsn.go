@@ -46,7 +46,7 @@ func checkDSN(text string) (string, error) {
 			"escape special characters of a password as %40 for @")
 	}
 	switch u.Scheme {
-	case "redis", "rediss", "postgres", "postgresql", "consul", "consuls", "etcd", "etcds", "kube":
+	case "redis", "rediss", "redis+cluster", "rediss+cluster", "postgres", "postgresql", "consul", "consuls", "etcd", "etcds", "kube":
 		return text, nil
 	case "file":
 		return checkPath(u, "directory")

@@ -17,12 +17,16 @@ const slots = 16384 // of a Redis Cluster
 func RedisCluster(t testing.TB, n, replicas int, options ...RedisOption) []*RedisNode {
 	t.Helper()
 	group := 1 + replicas
+	away := 1000 // milliseconds
+	if replicas == 0 {
+		away = 15000 // nobody takes over, and a node that is only slow must not stop the others
+	}
 	var all []*RedisNode
 	var bus []int
 	for range n * group {
 		bus = append(bus, freePort(t))
 		node := Redis(t, append([]RedisOption{RedisConfig(
-			"cluster-enabled yes", fmt.Sprintf("cluster-port %d", bus[len(bus)-1]), "cluster-node-timeout 1000",
+			"cluster-enabled yes", fmt.Sprintf("cluster-port %d", bus[len(bus)-1]), fmt.Sprintf("cluster-node-timeout %d", away),
 			"repl-diskless-sync-delay 0")}, options...)...)
 		all = append(all, node)
 	}

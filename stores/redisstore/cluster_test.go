@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,6 +185,9 @@ func TestR46FailOverOfAClusterNodeIsKeptOut(t *testing.T) {
 			t.Errorf("a part that never was in quarantine was raised: token %d after %d", g.Token, before[name])
 		}
 	}
+	if n := redisstore.Shards(s); n != 3 {
+		t.Errorf("%d nodes are kept, want the 3 primaries", n)
+	}
 }
 
 // TestMigratingSlotsAreUndelivered moves a slot while its name is asked for.
@@ -249,7 +253,15 @@ func TestClusterWakesAndServes(t *testing.T) {
 	nodes := testserver.RedisCluster(t, 3, 0)
 	s := store(t, clusterClient(t, nodes))
 	declareNew(t, s)
-	other := store(t, clusterClient(t, nodes)) // releases elsewhere than the watch is connected to
+	dsn, err := url.Parse(fmt.Sprintf("redis+cluster://%s?addr=%s&name=a", nodes[1].Addr, nodes[2].Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := redisstore.Opener().Open(t.Context(), dsn) // releases elsewhere than the watch is connected to
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.(*redisstore.Store).Close() })
 	for i := range 6 {
 		key := fmt.Sprintf("name %d", i)
 		w := watch(t, s, ask(key, owner()))
@@ -264,7 +276,7 @@ func TestClusterWakesAndServes(t *testing.T) {
 	if err := s.Serve(t.Context(), r, both[:1], both); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := other.Serves(t.Context(), r); err != nil || len(got) != 2 {
+	if got, err := other.(*redisstore.Store).Serves(t.Context(), r); err != nil || len(got) != 2 {
 		t.Errorf("serves %v, %v", got, err)
 	}
 	for i := range 20 {

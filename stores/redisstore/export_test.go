@@ -15,6 +15,15 @@ func Broken(s *Store) bool {
 // Tag is the hash tag under which a name's keys lie.
 func Tag(s *Store, name string) string { return s.part(name).tag }
 
+// Shards is how many nodes of a cluster s keeps something of.
+func Shards(s *Store) (n int) {
+	s.shards.Range(func(any, any) bool {
+		n++
+		return true
+	})
+	return n
+}
+
 // Listens reports whether the waiters of s for a name can be told their turns.
 func Listens(s *Store, name string) bool {
 	return s.hub.channelOf(s.part(name).tag+":wake:"+name) != none

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"runtime"
@@ -23,6 +24,12 @@ import (
 // redis.ParseURL, but for those of retries: the client it makes sends every
 // request once. The store closes that client.
 //
+// A Redis Cluster is redis+cluster:// (rediss+cluster:// over TLS) and any of its
+// nodes, with more of them as in redis.ParseClusterURL, to begin with when that
+// one is down:
+//
+//	redis+cluster://user:password@10.0.0.1:6379?addr=10.0.0.2:6379&name=locks
+//
 // Without a name the store's is scheme and host, with the database's number and
 // the prefix where they are not 0 and quorum: all that decides where its keys
 // lie.
@@ -30,7 +37,8 @@ import (
 // go-redis writes what it thinks of a server that is down to standard error.
 // The errors say it too: redis.SetLogger, which is the whole program's, ends it.
 func Opener() quorum.Opener {
-	return quorum.Opener{Schemes: []string{"redis", "rediss"}, Open: open, Name: nameOf}
+	schemes := []string{"redis", "rediss", "redis" + ofCluster, "rediss" + ofCluster}
+	return quorum.Opener{Schemes: schemes, Open: open, Name: nameOf}
 }
 
 // nameOf leaves a database that makes no sense in the name: open refuses it.
@@ -74,12 +82,17 @@ func open(_ context.Context, dsn *url.URL) (quorum.Store, error) {
 	}
 	plain := *dsn
 	plain.RawQuery = query.Encode()
-	o, err := redis.ParseURL(plain.String())
+	var client redis.UniversalClient
+	var err error
+	if scheme, ok := strings.CutSuffix(dsn.Scheme, ofCluster); ok {
+		plain.Scheme = scheme
+		client, err = clusterOf(&plain)
+	} else {
+		client, err = serverOf(&plain)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", quorum.ErrInvalidOption, err)
 	}
-	once(o)
-	client := redis.NewClient(o)
 	var options []Option
 	if dsn.Query().Has("prefix") {
 		options = append(options, Prefix(prefix))
@@ -93,19 +106,51 @@ func open(_ context.Context, dsn *url.URL) (quorum.Store, error) {
 	return s, nil
 }
 
-// once makes a client that sends every request once, fails soon, and has a
+func serverOf(dsn *url.URL) (redis.UniversalClient, error) {
+	o, err := redis.ParseURL(dsn.String())
+	if err != nil {
+		return nil, err
+	}
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	limits{&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout, &o.PoolSize}.once()
+	return redis.NewClient(o), nil
+}
+
+// ofCluster ends the schemes of clusters.
+const ofCluster = "+cluster"
+
+func clusterOf(dsn *url.URL) (redis.UniversalClient, error) {
+	if strings.Trim(dsn.Path, "/0") != "" || dsn.Query().Has("db") {
+		return nil, errors.New("a Redis Cluster has one database, without a number")
+	}
+	o, err := redis.ParseClusterURL(dsn.String())
+	if err != nil {
+		return nil, err
+	}
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false // a replica's answer is not the primary's
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	limits{&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout, &o.PoolSize}.once()
+	return redis.NewClusterClient(o), nil
+}
+
+// limits are what a DSN may say of a client's connections.
+type limits struct {
+	dial, read, write, wait *time.Duration
+	connections             *int
+}
+
+// once makes a client that sends every request once fail soon, and gives it a
 // connection for each call that a busy process makes at a time. What a DSN sets
 // stays.
-func once(o *redis.Options) {
-	o.MaxRetries, o.DialerRetries = -1, 1
-	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	defaultTo(&o.DialTimeout, time.Second)
-	defaultTo(&o.ReadTimeout, 2*time.Second)
-	defaultTo(&o.WriteTimeout, 2*time.Second)
-	defaultTo(&o.PoolTimeout, time.Second)
-	if o.PoolSize == 0 {
-		o.PoolSize = max(32, 8*runtime.GOMAXPROCS(0))
+func (l limits) once() {
+	defaultTo(l.dial, time.Second)
+	defaultTo(l.read, 2*time.Second)
+	defaultTo(l.write, 2*time.Second)
+	defaultTo(l.wait, time.Second)
+	if *l.connections == 0 {
+		*l.connections = max(32, 8*runtime.GOMAXPROCS(0))
 	}
 }
 

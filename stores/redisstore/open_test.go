@@ -28,6 +28,8 @@ func TestR62NamesOfDSNsDifferWhereTheirKeysLieApart(t *testing.T) {
 		"rediss://h:1/5?prefix=other&db=6":      "rediss://h:1/6?prefix=other",
 		"redis://h:1/5?prefix=other&name=first": "first",
 		"redis://[::1]:1/0":                     "redis://[::1]:1",
+		"redis+cluster://h:1?addr=h:2":          "redis+cluster://h:1",
+		"rediss+cluster://h:1/0?prefix=other":   "rediss+cluster://h:1?prefix=other",
 	} {
 		set, err := quorum.Open(t.Context(), []string{dsn}, redisstore.Opener())
 		if err != nil {
@@ -45,6 +47,7 @@ func TestOpenerRefusesWhatNamesNoHostAndPort(t *testing.T) {
 	for _, dsn := range []string{
 		"redis:127.0.0.1", "redis:127.0.0.1:6379", "redis:///0", "redis://:6379", "redis://h:1:3", "redis://::1",
 		"redis://h:0", "redis://h:65536", "redis://h:port", "redis://h/x", "redis://h?db=x",
+		"redis+cluster://h/1", "redis+cluster://h?db=1", "redis+cluster:///", "redis+cluster://h?x=1",
 	} {
 		u, err := url.Parse(dsn)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -66,8 +67,33 @@ func (s *Store) shardOf(ctx context.Context, p *part) (*shard, error) {
 	if known, ok := s.shards.Load(node); ok {
 		return known.(*shard), nil
 	}
-	known, _ := s.shards.LoadOrStore(node, s.newShard(node))
+	known, had := s.shards.LoadOrStore(node, s.newShard(node))
+	if !had {
+		s.forget(ctx)
+	}
 	return known.(*shard), nil
+}
+
+// forget drops the shards of nodes that are primaries no more. Who still uses one
+// goes on with it, and a shard that was dropped too soon is made again.
+func (s *Store) forget(ctx context.Context) {
+	var mu sync.Mutex
+	primaries := map[any]bool{}
+	err := s.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		primaries[node] = true
+		return nil
+	})
+	if err != nil {
+		return // with the next new one
+	}
+	s.shards.Range(func(node, _ any) bool {
+		if !primaries[node] {
+			s.shards.Delete(node)
+		}
+		return true
+	})
 }
 
 // moved tells a cluster's client to look anew which server has which slots.
