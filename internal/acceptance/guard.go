@@ -31,9 +31,8 @@ type Guard struct {
 
 // Turns is in what order those came in who asked again and again.
 type Turns struct {
-	// Longest is how many others came in between the asking and the entry of
-	// one who waited.
-	Longest int
+	// Waits is, for each entry, how many others came in since it was asked for.
+	Waits []int
 	// Fewest and Most are a visitor's entries when the first had all of its own.
 	Fewest, Most int
 }
@@ -175,7 +174,7 @@ func (g *Guard) hear(v *visitor, line string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v.entries++
-	g.turns.Longest = max(g.turns.Longest, g.n-1-v.asked)
+	g.turns.Waits = append(g.turns.Waits, g.n-1-v.asked)
 }
 
 // done hears that somebody had all its entries.
