@@ -3,7 +3,6 @@
 package sqlitestore
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -12,32 +11,24 @@ import (
 	"github.com/quorumlock/quorum/storetest"
 )
 
+// TestConformance runs the suite in WAL mode, with a clock that moves when told.
 func TestConformance(t *testing.T) {
-	for _, journal := range journals {
-		t.Run(journal, func(t *testing.T) {
-			var now *clock.Manual
-			over := func(t *testing.T, path string) quorum.Store {
-				s, err := newStore(context.Background(), world(t, now), "host", database(t, path, journal))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s
-			}
-			storetest.Run(t, storetest.Factory{
-				New: func(t *testing.T) quorum.Store {
-					now = &clock.Manual{}
-					return over(t, newPath(t))
-				},
-				Second:  func(t *testing.T, first quorum.Store) quorum.Store { return over(t, first.(*Store).file.path) },
-				Advance: func(d time.Duration) { now.Advance(d) },
-			})
-		})
-	}
+	var now *clock.Manual
+	storetest.Run(t, storetest.Factory{
+		New: func(t *testing.T) quorum.Store {
+			now = &clock.Manual{}
+			return open(t, world(t, now), newPath(t))
+		},
+		Second:  func(t *testing.T, first quorum.Store) quorum.Store { return open(t, world(t, now), first.(*Store).file.path) },
+		Advance: func(d time.Duration) { now.Advance(d) },
+	})
 }
 
+// TestConformanceInRealTime runs it in rollback mode, in a database of the
+// user's own.
 func TestConformanceInRealTime(t *testing.T) {
 	storetest.Run(t, storetest.Factory{
-		New:      func(t *testing.T) quorum.Store { return open(t, world(t, clock.System()), newPath(t)) },
+		New:      func(t *testing.T) quorum.Store { return over(t, database(t, newPath(t), "delete")) },
 		Parallel: true,
 	})
 }

@@ -49,6 +49,8 @@ func openPath(ctx context.Context, m *machine, name, path string, opts ...Option
 	if err != nil {
 		return nil, err
 	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
 	s, err := newStore(ctx, m, name, db, opts...)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -56,6 +58,10 @@ func openPath(ctx context.Context, m *machine, name, path string, opts ...Option
 	s.file.owned = true
 	return s, nil
 }
+
+// connections are enough for the one that writes and for watches, of which
+// there may be a thousand.
+const connections = 4
 
 func dataSource(path string, level int) string {
 	u := url.URL{Scheme: "file", Path: path, RawQuery: fmt.Sprintf("_pragma=busy_timeout(0)&_pragma=synchronous(%d)", level)}
