@@ -19,7 +19,9 @@ func TestConformance(t *testing.T) {
 			now = &clock.Manual{}
 			return open(t, world(t, now), newPath(t))
 		},
-		Second:  func(t *testing.T, first quorum.Store) quorum.Store { return open(t, world(t, now), first.(*Store).file.path) },
+		Second: func(t *testing.T, first quorum.Store) quorum.Store {
+			return open(t, world(t, now), first.(*Store).file.path)
+		},
 		Advance: func(d time.Duration) { now.Advance(d) },
 	})
 }
