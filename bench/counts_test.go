@@ -19,7 +19,7 @@ func TestCountsOfACycle(t *testing.T) {
 		allocs     float64
 		goroutines float64
 	}{
-		{1, inOrder, 95, 0.5}, {3, inOrder, 130, 0.5}, {3, firstRest, 130, 2}, {3, allAtOnce, 130, 2}, {5, inOrder, 170, 0.5},
+		{1, inOrder, 55, 1}, {3, inOrder, 100, 1}, {3, firstRest, 110, 4}, {3, allAtOnce, 110, 4}, {5, inOrder, 140, 2},
 	} {
 		t.Run(fmt.Sprintf("%s, N = %d", c.row.name, c.n), func(t *testing.T) {
 			s := start(t, c.n, 0)

@@ -95,6 +95,7 @@ func (m *measured) growth(file string) error {
 	o.Title.Text = "Acquire and release, 1 ms each way: ms a cycle"
 	o.XAxis.Labels = labels
 	o.Legend.SeriesNames = names
+	o.Legend.Offset = charts.OffsetStr{Top: "30"}
 	o.Padding = charts.NewBoxEqual(20)
 	return draw(file, 420, func(p *charts.Painter) error { return p.LineChart(o) })
 }
