@@ -61,15 +61,23 @@ func (d *driver) init(base context.Context, set *CombinedStore, c clock.Clock, m
 
 // do runs one event and carries out what follows from it.
 func (d *driver) do(event func(now clock.Instant)) {
+	calls, _ := callSlices.Get().(*[]core.Call)
 	d.mu.Lock()
+	lent, lends := d.m.(interface{ Lend([]core.Call) })
+	if lends {
+		lent.Lend(*calls)
+	}
 	now := d.clock.Now()
 	event(now)
 	var news func()
 	if d.settled != nil {
 		news = d.settled(now)
 	}
-	calls, _ := callSlices.Get().(*[]core.Call)
-	*calls = d.m.AppendCalls((*calls)[:0])
+	if lends {
+		*calls = d.m.Calls()
+	} else {
+		*calls = d.m.AppendCalls((*calls)[:0])
+	}
 	if d.stopped {
 		*calls = (*calls)[:0]
 	}

@@ -18,7 +18,7 @@ type Lease struct {
 	d      *driver
 	own    driver      // d, unless the lease carries another one on
 	m      *core.Lease // under d.mu
-	set    settings
+	set    *settings   // the Locker's, where nothing was given for this one alone; never changed
 	key    string
 	owner  Owner
 	digest string // of the owner, once it listens
@@ -185,6 +185,11 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.d.mu.Unlock()
 	l.d.wake() // an end that has passed unnoticed comes first
 	l.end(ErrReleased)
+	// Many that are given back at once would time one another out, as many that
+	// are taken. No release waits for longer than a call that is late.
+	if _, err := l.locker.releases.enter(context.Background(), l.locker.callLimit(l.set), nil); err == nil {
+		defer l.locker.releases.leave()
+	}
 	l.d.do(func(now clock.Instant) {
 		select {
 		case <-r.done:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/internal/core"
@@ -25,6 +26,7 @@ type Locker struct {
 	crew      *crew
 	agenda    *agenda
 	admission admission
+	releases  admission     // of those that are given back
 	closing   chan struct{} // closed when Close is called
 	health    *health
 	reports   *reports
@@ -71,7 +73,7 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 	}
 	l := &Locker{
 		set: set, def: def, print: set.fingerprint(def.maxTTL), who: whoami(),
-		live: map[*Lease]struct{}{}, idle: make(chan struct{}), closing: make(chan struct{}), admission: make(admission, def.inFlight), reports: newReports(def.observe, len(set.members)),
+		live: map[*Lease]struct{}{}, idle: make(chan struct{}), closing: make(chan struct{}), admission: make(admission, def.inFlight), releases: make(admission, def.inFlight), reports: newReports(def.observe, len(set.members)),
 		crew: newCrew(), health: newHealth(len(set.members)),
 	}
 	l.agenda = &agenda{clock: def.clock, crew: l.crew}
@@ -93,12 +95,15 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 // Every Acquire is its own holder, also within one process: taking a key again
 // while holding it waits, and then fails with ErrHeld.
 func (l *Locker) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	if len(options) == 0 {
+		return l.takes(ctx, key, &l.def, nil)
+	}
 	s, err := l.def.with(options, true)
-	return l.takes(ctx, key, s, err)
+	return l.takes(ctx, key, &s, err)
 }
 
 // takes checks what was asked for, and takes it.
-func (l *Locker) takes(ctx context.Context, key string, s settings, err error) (*Lease, error) {
+func (l *Locker) takes(ctx context.Context, key string, s *settings, err error) (*Lease, error) {
 	if err == nil {
 		err = s.check(l.set)
 	}
@@ -123,7 +128,7 @@ func (l *Locker) takes(ctx context.Context, key string, s settings, err error) (
 func (l *Locker) Force(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	s, err := l.def.with(options, true)
 	s.kind, s.op = KindForce, "force"
-	return l.takes(ctx, key, s, err)
+	return l.takes(ctx, key, &s, err)
 }
 
 // TryAcquire is Acquire with a single attempt: each store is asked at most
@@ -132,10 +137,15 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, options ...Option) 
 	return l.Acquire(ctx, key, append(slices.Clone(options), Wait(0))...)
 }
 
-func (l *Locker) acquire(ctx context.Context, key string, s settings) (*Lease, error) {
-	var err error
-	if s.wait, err = l.admission.enter(ctx, s.wait, l.closing); err != nil {
+func (l *Locker) acquire(ctx context.Context, key string, s *settings) (*Lease, error) {
+	left, err := l.admission.enter(ctx, s.wait, l.closing)
+	if err != nil {
 		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
+	}
+	if left != s.wait {
+		shorter := *s
+		shorter.wait = left
+		s = &shorter
 	}
 	lease, err := l.lease(ctx, key, s, Owner{})
 	if err != nil {
@@ -185,7 +195,7 @@ func (l *Lease) await(ctx context.Context) (won bool, failure error) {
 
 // lease makes a lease that has asked nothing yet, for a new owner or one that
 // was handed over.
-func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner) (*Lease, error) {
+func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner) (*Lease, error) {
 	var random [24]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fmt.Errorf("quorum: no random bits for an owner: %w", err)
@@ -193,11 +203,10 @@ func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner)
 	if owner == (Owner{}) {
 		owner.ID = OwnerID(random[:16])
 	}
-	n := len(l.set.members)
 	cfg := core.LeaseConfig{
 		Config: core.Config{
 			Rule: l.set.rule, Ask: l.set.askOrder(key), Within: s.ttl,
-			CallLimit: s.callLimit, ReleaseLimit: s.releaseLimit,
+			CallLimit: l.callLimit(s), ReleaseLimit: s.releaseLimit,
 			DriftPPM: int64(s.driftRate * 1e6), DriftFixed: s.driftFixed, Doubles: l.set.doubles(),
 			Request: core.Request{
 				Key: key, Mode: core.Mode(s.mode), Kind: core.Kind(s.kind), Order: core.Order(s.order), TTL: s.ttl, MaxTTL: s.maxTTL,
@@ -206,9 +215,6 @@ func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner)
 		},
 		FailOnOutage: s.failOnOutage, Wait: s.wait, BackoffMin: s.backoffMin, BackoffMax: s.backoffMax,
 		Expiring: s.expiring, MaxHold: s.maxHold, MinHold: s.minHold, Seed: binary.BigEndian.Uint64(random[16:]),
-	}
-	if cfg.CallLimit == 0 {
-		cfg.CallLimit = callLimit(s.ttl, n)
 	}
 	if cfg.RenewEvery = s.renewEvery; cfg.RenewEvery == 0 {
 		cfg.RenewEvery = s.ttl / 3
@@ -235,6 +241,14 @@ func (l *Locker) lease(ctx context.Context, key string, s settings, owner Owner)
 	}
 	l.keeper.sweep()
 	return lease, nil
+}
+
+// callLimit is how long a store may take for one call.
+func (l *Locker) callLimit(s *settings) time.Duration {
+	if s.callLimit > 0 {
+		return s.callLimit
+	}
+	return callLimit(s.ttl, len(l.set.members))
 }
 
 // renewGrains is in how many bunches the leases of a Locker are renewed: those of

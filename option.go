@@ -133,7 +133,9 @@ func ReleaseLimit(d time.Duration) Option {
 // they came and until their own context or [Wait] ends, and none of the limits of
 // calls runs meanwhile: so a process that asks for more than it or its stores
 // can carry is slow and not, by its own time-outs, in vain. Who waits for
-// somebody else's lock does not count, nor do renewals and releases. Raise it
+// somebody else's lock does not count, nor do renewals. As many may be given
+// back at a time; a release that waits for its turn leaves anyway after a
+// [CallLimit]. Raise it
 // where round trips are long and many: 128 in flight at two round trips of
 // 20 ms are 3,200 acquisitions a second.
 func InFlight(n int) Option {

@@ -10,6 +10,17 @@ func (q *Quorum) AppendCalls(calls []Call) []Call {
 	return calls
 }
 
+// Lend gives q the slice that what it says next goes to, until Calls returns it:
+// a Quorum that has nothing to say keeps none.
+func (q *Quorum) Lend(calls []Call) {
+	if len(q.out) == 0 {
+		q.out = calls[:0]
+	}
+}
+
+// Lend does so for the Quorum beneath.
+func (l *Lease) Lend(calls []Call) { l.q.Lend(calls) }
+
 // AppendCalls is Calls into a slice of the caller's.
 func (l *Lease) AppendCalls(calls []Call) []Call { return l.q.AppendCalls(calls) }
 

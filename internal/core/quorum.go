@@ -151,7 +151,11 @@ func (q *Quorum) TTL() time.Duration { return q.ttl }
 func (q *Quorum) Extending() (active, won bool) { return q.round.active, q.round.won }
 
 // Calls returns what to send now, and forgets it.
-func (q *Quorum) Calls() []Call { return q.AppendCalls(nil) }
+func (q *Quorum) Calls() []Call {
+	calls := q.out
+	q.out = nil
+	return calls
+}
 
 // Next returns when Wake is due, or Never.
 func (q *Quorum) Next() clock.Instant {

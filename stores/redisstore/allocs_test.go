@@ -24,7 +24,7 @@ func TestCycleAllocates(t *testing.T) {
 			if allocs > float64(tc.most) {
 				t.Errorf("%.0f allocations a cycle, want at most %d", allocs, tc.most)
 			}
-			if started > runs/10 {
+			if started > runs/2 { // one a call would be ten times that; a pause of the machine ends idle ones
 				t.Errorf("%d goroutines were started in %d cycles; calls are made by those that are there", started, runs)
 			}
 		})

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +14,8 @@ import (
 )
 
 // lanes lets calls of many goroutines to one server share round trips. A call
-// that finds a lane free leaves at once and alone; the others wait, and those
+// that finds a lane free leaves at once, alone unless others are ready to leave
+// in the same moment; the others wait, and those
 // that wait when a lane falls free leave in it together, sent by one of
 // themselves: nothing here starts a goroutine.
 type lanes struct {
@@ -27,7 +29,7 @@ type lanes struct {
 }
 
 const (
-	laneCount = 4   // round trips under way at once
+	laneCount = 2   // round trips under way at once
 	laneLoad  = 256 // calls in one of them at most
 )
 
@@ -58,15 +60,24 @@ const (
 func (l *lanes) do(ctx context.Context, c *call) error {
 	c.end, _ = ctx.Deadline()
 	l.mu.Lock()
-	if l.busy < laneCount {
+	free := l.busy < laneCount
+	if free {
 		l.busy++
 		l.mu.Unlock()
-		defer l.next()
-		return l.send(ctx, c)
+		runtime.Gosched() // whoever is about to call as well comes along
+		l.mu.Lock()
+		if len(l.waiting) == 0 {
+			l.mu.Unlock()
+			defer l.next()
+			return l.send(ctx, c)
+		}
 	}
 	c.told = make(chan told, 1)
 	l.waiting = append(l.waiting, c)
 	l.mu.Unlock()
+	if free {
+		l.next()
+	}
 	select {
 	case what := <-c.told:
 		if what == lead {
