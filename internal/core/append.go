@@ -3,6 +3,13 @@ package core
 // What a machine has to say, into a slice of the caller's: a driver that is
 // done with one event before the next needs one slice for all of them.
 
+// Calls returns what to send now, and forgets it.
+func (q *Quorum) Calls() []Call {
+	calls := q.out
+	q.out = nil
+	return calls
+}
+
 // AppendCalls is Calls into a slice of the caller's.
 func (q *Quorum) AppendCalls(calls []Call) []Call {
 	calls = append(calls, q.out...)

@@ -150,13 +150,6 @@ func (q *Quorum) TTL() time.Duration { return q.ttl }
 // Extending reports whether a round is under way, and whether it has won.
 func (q *Quorum) Extending() (active, won bool) { return q.round.active, q.round.won }
 
-// Calls returns what to send now, and forgets it.
-func (q *Quorum) Calls() []Call {
-	calls := q.out
-	q.out = nil
-	return calls
-}
-
 // Next returns when Wake is due, or Never.
 func (q *Quorum) Next() clock.Instant {
 	at := Never
