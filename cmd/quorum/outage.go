@@ -55,10 +55,20 @@ func (f *failures) text(votes []quorum.Vote) string {
 		if err == nil {
 			parts = append(parts, v.Store+": "+v.Outcome.String())
 		} else {
-			parts = append(parts, v.Store+": "+cause(err))
+			parts = append(parts, v.Store+": "+cause(err)+doubt(v.Store, err))
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// doubt names what a silent server may be about: one that does not speak TLS waits
+// for the rest of what it takes for a request.
+func doubt(store string, err error) string {
+	scheme, _, _ := strings.Cut(store, "://")
+	if silent := saysNothing(err) || strings.HasPrefix(err.Error(), "no answer"); silent && (scheme == "rediss" || scheme == "etcds" || scheme == "consuls") {
+		return " (does it speak TLS?)"
+	}
+	return ""
 }
 
 // cause is what an error comes down to, in one line: of a network's error what

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/testserver"
 )
 
 func TestOutageNamesTheCauseOfEachStoreThatFailed(t *testing.T) {
@@ -155,6 +156,14 @@ func TestWholeErrorIsTold(t *testing.T) {
 	r := run(t, longer, "run", "--wait", "0", "key", "--", "true").expect(codeMismatch)
 	if text := r.stderr.String(); strings.Contains(text, "..") || !strings.Contains(text, "serves the set") && !strings.Contains(text, "was asked for the set") {
 		t.Errorf("the error is cut:\n%s", text)
+	}
+}
+
+func TestSilentServerOverTLSIsDoubted(t *testing.T) {
+	node := testserver.Redis(t) // which speaks no TLS
+	r := run(t, "rediss://"+node.Addr, "run", "--wait", "0", "key", "--", "true").expect(codeOutage)
+	if text := r.stderr.String(); !strings.Contains(text, "does it speak TLS?") && !strings.Contains(text, "tls: ") {
+		t.Errorf("nothing says what is wrong:\n%s", text)
 	}
 }
 
