@@ -89,6 +89,9 @@ func TestAQueueLeavesNothing(t *testing.T) {
 	holder := waits("k", owner(), 1)
 	declareNewFor(t, s, holder)
 	mustAcquire(t, s, holder)
+	if count := c.Get(t.Context(), "{quorum}:count:k").Val(); len(keysOf(t, c)) != 3 || count[len(count)-1] != 'w' {
+		t.Errorf("who found nobody before it left %q and the counter %q", keysOf(t, c), count)
+	}
 	waiter := waits("k", owner(), 2)
 	_, err := s.Acquire(t.Context(), waiter)
 	wantOutcome(t, err, quorum.OutcomeContended)

@@ -136,6 +136,10 @@ local function in_line(word, ticket, rank, left)
   return refuse(word, m or keep, left, '', ticket, rank)
 end
 
+if wait == 't' and not waited and not m and (others == 0 or (mode == 'r' and vote == 'r')) then
+  ticket_given = ticket > 0 and ticket or now -- nobody is before it, and no line is made
+  return vote_anew(mode == 'w')
+end
 if keep then -- stand in line
   if fresh(mode == 'w') >= LIMIT then return invalid(EXHAUSTED) end
   wait_here()
