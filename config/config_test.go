@@ -48,11 +48,11 @@ func resource(t *testing.T, set *config.Set, name string) *config.Resource {
 
 var files = map[string]string{
 	"locks.yaml": "default: memory://a\ninvoices: [memory://b, memory://c, memory://d]\n" +
-		"reports:\n  stores: [memory://e, memory://f]\n  strategy: unanimous\n  ttl: 30s\n  order: all at once\n  fail_on_outage: true\n",
+		"reports:\n  stores: [memory://e, memory://f]\n  strategy: unanimous\n  ttl: 30s\n  in_flight: 9\n  order: all at once\n  fail_on_outage: true\n",
 	"locks.json": `{"default": "memory://a", "invoices": ["memory://b", "memory://c", "memory://d"],
-		"reports": {"stores": ["memory://e", "memory://f"], "strategy": "unanimous", "ttl": "30s", "order": "all at once", "fail_on_outage": true}}`,
+		"reports": {"stores": ["memory://e", "memory://f"], "strategy": "unanimous", "ttl": "30s", "in_flight": 9, "order": "all at once", "fail_on_outage": true}}`,
 	"locks.toml": "default = 'memory://a'\ninvoices = ['memory://b', 'memory://c', 'memory://d']\n" +
-		"[reports]\nstores = ['memory://e', 'memory://f']\nstrategy = 'unanimous'\nttl = '30s'\norder = 'all at once'\nfail_on_outage = true\n",
+		"[reports]\nstores = ['memory://e', 'memory://f']\nstrategy = 'unanimous'\nttl = '30s'\nin_flight = 9\norder = 'all at once'\nfail_on_outage = true\n",
 }
 
 func TestR62NamedResourcesFromEachFormat(t *testing.T) {
@@ -84,7 +84,7 @@ func TestR62NamedResourcesFromEachFormat(t *testing.T) {
 
 func TestR64Environment(t *testing.T) {
 	path := write(t, "locks.yaml", "daily: memory://a\ndaily-check: memory://b\n")
-	set := load(t, path, "QUORUM_STORES=memory://x memory://y memory://z", "QUORUM_DAILY_TTL=20s", "QUORUM_DAILY_CHECK_TTL=40s",
+	set := load(t, path, "QUORUM_STORES=memory://x memory://y memory://z", "QUORUM_DAILY_TTL=20s", "QUORUM_DAILY_IN_FLIGHT=9", "QUORUM_DAILY_CHECK_TTL=40s",
 		"QUORUM_DAILY_TLT=1s", "QUORUM_KEY=k", "QUORUM_TOKEN=7", "QUORUM_VALID_UNTIL=1", "PATH=/bin")
 	if got := set.Unread(); !slices.Equal(got, []string{"QUORUM_DAILY_TLT"}) {
 		t.Errorf("unread variables: %v", got)
@@ -127,6 +127,8 @@ func TestR65SettingsAreCheckedAtStart(t *testing.T) {
 		"strategy":            {"reports: {stores: memory://a, strategy: most}", `resource "reports": strategy`},
 		"too weak a strategy": {"reports: {stores: [memory://a, memory://b, memory://c, memory://d], strategy: at least 2}", `resource "reports"`},
 		"order":               {"reports: {stores: memory://a, order: random}", `resource "reports": order`},
+		"a count":             {"reports: {stores: memory://a, in_flight: many}", `resource "reports": in_flight`},
+		"a count of nothing":  {"reports: {stores: memory://a, in_flight: 0}", `resource "reports"`},
 		"flag":                {"reports: {stores: memory://a, cluster: perhaps}", `resource "reports": cluster`},
 		"a store twice":       {"reports: [memory://a, memory://a]", `resource "reports"`},
 		"unknown scheme":      {"reports: nfs://u:" + secret + "@host/x", `resource "reports": stores`},
@@ -193,6 +195,7 @@ func TestR64NewTTLIsOfNewLeasesOnly(t *testing.T) {
 		"reports: {stores: memory://a, ttl: 3h}":                   "TTL",
 		"reports: {stores: memory://a, strategy: unanimous}":       "strategy",
 		"reports: {stores: memory://a, ttl: 30s, cluster: true}\n": "cluster",
+		"reports: {stores: memory://a, in_flight: 7}":              "in_flight",
 	} {
 		if err := change(text); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v, want an error that names %s", text, err, field)

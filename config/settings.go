@@ -27,6 +27,7 @@ type settings struct {
 	order                                                                    quorum.Order
 	failOnOutage, cluster                                                    bool
 	label                                                                    string
+	inFlight                                                                 int
 }
 
 // fields is the table of what can be set.
@@ -57,6 +58,7 @@ var fields = map[string]func(*settings, any) error{
 	"max_hold":       func(s *settings, v any) (err error) { s.maxHold, err = duration(v); return },
 	"min_hold":       func(s *settings, v any) (err error) { s.minHold, err = duration(v); return },
 	"fail_on_outage": func(s *settings, v any) (err error) { s.failOnOutage, err = flag(v); return },
+	"in_flight":      func(s *settings, v any) (err error) { s.inFlight, err = count(v); return },
 	"cluster":        func(s *settings, v any) (err error) { s.cluster, err = flag(v); return },
 	"label":          func(s *settings, v any) (err error) { s.label, err = text(v); return },
 }
@@ -149,6 +151,9 @@ func (s *settings) locker() []quorum.Option {
 	if s.given["release_limit"] {
 		o = append(o, quorum.ReleaseLimit(s.releaseLimit))
 	}
+	if s.given["in_flight"] {
+		o = append(o, quorum.InFlight(s.inFlight))
+	}
 	if s.cluster {
 		o = append(o, quorum.Cluster())
 	}
@@ -184,6 +189,8 @@ func (s *settings) fixed(next *settings) string {
 		return "max_ttl"
 	case s.releaseLimit != next.releaseLimit:
 		return "release_limit"
+	case s.inFlight != next.inFlight:
+		return "in_flight"
 	case s.cluster != next.cluster:
 		return "cluster"
 	}
@@ -242,6 +249,24 @@ func duration(v any) (time.Duration, error) {
 		return 0, fmt.Errorf(`want a time with a unit, such as "30s", not %q`, s)
 	}
 	return d, nil
+}
+
+func count(v any) (int, error) {
+	switch v := v.(type) {
+	case int:
+		return v, nil
+	case int64: // of TOML
+		return int(v), nil
+	case float64: // of JSON
+		if n := int(v); float64(n) == v {
+			return n, nil
+		}
+	case string:
+		if n, err := strconv.Atoi(v); err == nil {
+			return n, nil
+		}
+	}
+	return 0, errors.New("want a whole number")
 }
 
 func flag(v any) (bool, error) {
