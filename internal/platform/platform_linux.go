@@ -30,6 +30,9 @@ func Identity(fi fs.FileInfo) string {
 	return fmt.Sprintf("file:%x:%x", st.Dev, st.Ino)
 }
 
+// Links is how many names a file has.
+func Links(fi fs.FileInfo) uint64 { return uint64(fi.Sys().(*syscall.Stat_t).Nlink) }
+
 // networks are the values of statfs(2)'s f_type that may be another machine's.
 var networks = map[uint32]string{
 	0x00006969: "NFS",

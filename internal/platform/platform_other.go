@@ -23,5 +23,8 @@ func BootID() (string, error) {
 // Identity is never asked for where there is no BootID.
 func Identity(fs.FileInfo) string { return "" }
 
+// Links is never asked for where there is no BootID.
+func Links(fs.FileInfo) uint64 { return 1 }
+
 // Network is never asked for where there is no BootID.
 func Network(*os.File) string { return "" }

@@ -92,6 +92,13 @@ func (f *file) find(ctx context.Context) error {
 	if f.self, err = os.Stat(f.path); err != nil {
 		return err
 	}
+	// SQLite finds the journal by the name of the file: two processes with two
+	// names for it would each see its own commits alone, and both hold a lock.
+	// One that opens while there is one name has that name.
+	if n := platform.Links(f.self); n > 1 {
+		return fmt.Errorf("%w: the file has %d names (hard links), and SQLite finds its journal by the name: "+
+			"remove the others, or copy the file", quorum.ErrInvalidOption, n)
+	}
 	f.server = "sqlite:" + platform.Identity(f.self)
 	dir, err := os.Open(filepath.Dir(f.path))
 	if err != nil {

@@ -14,7 +14,9 @@
 // SQLite lets one transaction write at a time: a transaction of your own that
 // is open on the file for longer than a call's limit keeps every lock from
 // being taken or renewed, which is why the locks should have a file of their
-// own. The file must be on a file system of this machine, see [Store.Advice],
+// own. A file with a second name, a hard link, is refused when it is opened:
+// SQLite finds a journal by the name, so that who opens one would not see what
+// who opened the other has committed. The file must be on a file system of this machine, see [Store.Advice],
 // and all processes must see one boot id and one uptime, as containers of one
 // kernel do, unless they are given a time namespace of their own. A backup that
 // is written over the file is not noticed: say so with Locker.Forgotten, or
@@ -106,7 +108,7 @@ func newStore(ctx context.Context, m *machine, name string, db *sql.DB, opts ...
 }
 
 // Advice says what about the file endangers locks, a sentence each; it is empty
-// for a local file with one name.
+// for a local file.
 func (s *Store) Advice() []string { return slices.Clone(s.file.advice) }
 
 // Close closes what [Open] opened, after the calls that are under way. Leases

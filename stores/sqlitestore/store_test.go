@@ -153,6 +153,28 @@ func TestReplacedFileIsAnError(t *testing.T) {
 	}
 }
 
+// SQLite finds a journal by the file's name, so of two names for one file each
+// would have its own, and two processes would both hold a lock.
+func TestR45FileWithTwoNamesIsRefused(t *testing.T) {
+	path, link := newPath(t), newPath(t)
+	if _, err := prepare(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, link} {
+		_, err := openPath(t.Context(), world(t, clock.System()), "host", name)
+		if !errors.Is(err, quorum.ErrInvalidOption) || !strings.Contains(err.Error(), "2 names") {
+			t.Errorf("open %s: %v, want a refusal that counts its names", name, err)
+		}
+	}
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	open(t, world(t, clock.System()), path)
+}
+
 // A copy knows what was held when it was made, and no more.
 func TestR46CopyOfAFileIsAnotherStoreThatForgot(t *testing.T) {
 	s := fresh(t, clock.System())
