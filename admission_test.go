@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/stores/memstore"
 	"github.com/quorumlock/quorum/storetest"
 )
 
@@ -147,4 +148,26 @@ func TestWhoWaitsForALockTakesNoPlace(t *testing.T) {
 		}
 		must(t, l, "k")
 	})
+}
+
+// A reader is let in by the one before it in line as soon as it stands there,
+// and may have its lock before its own goroutine asks for it.
+func TestPlaceIsGivenBackByWhoIsOvertaken(t *testing.T) {
+	l, err := quorum.New(memstore.New("memory"), quorum.InFlight(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close(context.Background()) }()
+	cycle := func() {
+		lease, err := l.Acquire(t.Context(), "report", quorum.Shared(), quorum.Wait(10*time.Second))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	quorum.Overtaken(l, cycle)
+	cycle()
 }

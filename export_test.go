@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/quorumlock/quorum/internal/core"
@@ -56,3 +57,29 @@ func (a *Alarm) Set(base context.Context, limit time.Duration) context.Context {
 
 // Stop ends it.
 func (a *Alarm) Stop() { a.stop() }
+
+// Overtaken calls acquire, whose lease is let in, as by who stood before it in
+// line, and decided before the goroutine that calls acquire goes on.
+func Overtaken(l *Locker, acquire func()) {
+	l.hub.mu.Lock() // which it needs to fall in
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		acquire()
+	}()
+	defer func() { <-done }()
+	defer l.hub.mu.Unlock()
+	for {
+		l.mu.Lock()
+		var lease *Lease
+		for lease = range l.live {
+		}
+		l.mu.Unlock()
+		if lease != nil {
+			lease.admit()
+			<-lease.decided
+			return
+		}
+		runtime.Gosched()
+	}
+}

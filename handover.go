@@ -108,7 +108,7 @@ func (l *Locker) Resume(ctx context.Context, data []byte, options ...Option) (*L
 	if err != nil {
 		return nil, fails(err)
 	}
-	lease, err := l.lease(ctx, h.Key, &s, Owner{ID: id})
+	lease, err := l.lease(ctx, h.Key, &s, Owner{ID: id}, false)
 	if err != nil {
 		return nil, err
 	}

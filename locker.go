@@ -147,7 +147,7 @@ func (l *Locker) acquire(ctx context.Context, key string, s *settings) (*Lease, 
 		shorter.wait = left
 		s = &shorter
 	}
-	lease, err := l.lease(ctx, key, s, Owner{})
+	lease, err := l.lease(ctx, key, s, Owner{}, true)
 	if err != nil {
 		l.admission.leave()
 		return nil, err
@@ -155,11 +155,7 @@ func (l *Locker) acquire(ctx context.Context, key string, s *settings) (*Lease, 
 	waits := lease.inLine()
 	first := !waits || l.hub.join(lease)
 	lease.d.do(func(now clock.Instant) {
-		lease.placed = true
 		lease.d.learn(now)
-		if lease.cause != nil {
-			lease.admitted() // the Locker was closed meanwhile
-		}
 		if first {
 			lease.m.Start(now)
 		} else {
@@ -194,8 +190,10 @@ func (l *Lease) await(ctx context.Context) (won bool, failure error) {
 }
 
 // lease makes a lease that has asked nothing yet, for a new owner or one that
-// was handed over.
-func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner) (*Lease, error) {
+// was handed over. placed says that it has a place of the admission, from the
+// first on: who stands before it in line may let it ask, and Close may end it,
+// before its own goroutine goes on.
+func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner, placed bool) (*Lease, error) {
 	var random [24]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fmt.Errorf("quorum: no random bits for an owner: %w", err)
@@ -229,7 +227,7 @@ func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner
 	}
 	lease := &Lease{
 		locker: l, key: key, owner: Owner{ID: owner.ID}, set: s, m: core.NewLease(cfg),
-		decided: make(chan struct{}), started: s.clock.Now(),
+		decided: make(chan struct{}), started: s.clock.Now(), placed: placed,
 	}
 	values := context.WithoutCancel(ctx)
 	lease.carry(values)
