@@ -17,7 +17,8 @@ import (
 //
 // By default it does not wait: a request whose key is held is answered with 423
 // Locked and Retry-After, 409 Conflict by [Conflict]. Give quorum.Wait to have it
-// wait. Too few stores that answer are 503 with Retry-After, never 423.
+// wait. Too few stores that answer are 503 with Retry-After, never 423, and so
+// is a request that waited in vain for its turn to ask (quorum.InFlight).
 //
 // The request's context ends when the client has gone and when the lock is lost
 // ([quorum.LostError] as its cause); the lock is given back when the handler has
@@ -85,7 +86,8 @@ func (s httpSettings) refuse(w http.ResponseWriter, err error) {
 		status, text, again = s.busy, "another request is at this resource; try again later", true
 	case errors.Is(err, quorum.ErrInvalidKey):
 		status, text = http.StatusBadRequest, "no key to lock in this request"
-	case errors.Is(err, quorum.ErrNoQuorum), errors.Is(err, quorum.ErrExpired), errors.Is(err, quorum.ErrClosed):
+	case errors.Is(err, quorum.ErrNoQuorum), errors.Is(err, quorum.ErrExpired), errors.Is(err, quorum.ErrClosed),
+		errors.Is(err, context.DeadlineExceeded): // it waited for its turn to ask: quorum.InFlight
 		status, text, again = http.StatusServiceUnavailable, "the lock of this resource cannot be taken now; try again later", true
 	}
 	if again {

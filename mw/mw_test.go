@@ -171,6 +171,31 @@ func TestR73HTTP(t *testing.T) {
 	})
 }
 
+// A request that waited in vain for its turn to ask (InFlight) may come again:
+// the lock did not fail.
+func TestR73HTTPWaitsForItsTurnToAsk(t *testing.T) {
+	bed(t, func(t *testing.T, _ *quorum.Locker, store *storetest.Spoiled) {
+		locks, err := quorum.New(store, quorum.WithClock(clock.Go()), quorum.InFlight(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = locks.Close(context.Background()) }()
+		store.Set(storetest.Always(storetest.Hang()))
+		first, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = locks.Acquire(first, "first") }()
+		synctest.Wait()
+		w := httptest.NewRecorder()
+		handler := mw.HTTP(locks, pathOf, http.NotFoundHandler(), mw.Locking(quorum.Wait(time.Millisecond)))
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/free", nil))
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%d, retry after %q, want 503 and 1", w.Code, w.Header().Get("Retry-After"))
+		}
+		cancel()
+		store.Set()
+		store.Thaw()
+	})
+}
+
 func TestR73ClientGoneReleases(t *testing.T) {
 	bed(t, func(t *testing.T, locks *quorum.Locker, _ *storetest.Spoiled) {
 		h := mw.HTTP(locks, pathOf, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
