@@ -55,10 +55,6 @@ func (t *setting) median(row, figure string) float64 {
 	return middle(t.series(row, figure), 0.5)
 }
 
-// most and least are of all rounds.
-func (t *setting) most(row, figure string) float64  { return middle(t.series(row, figure), 1) }
-func (t *setting) least(row, figure string) float64 { return middle(t.series(row, figure), 0) }
-
 // spread is half of the middle half of the rounds over the median, as a share.
 func (t *setting) spread(row, figure string) float64 {
 	all := t.series(row, figure)
