@@ -40,6 +40,9 @@ func (f *file) update(ctx context.Context, s *session, key string, decide decide
 		return true, err
 	}
 	r, err := f.load(s, key)
+	if err == nil {
+		err = f.sameJournal(s)
+	}
 	if err != nil {
 		s.rollback()
 		return true, err

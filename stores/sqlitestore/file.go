@@ -36,6 +36,9 @@ func thisMachine() (*machine, error) {
 var errReplaced = errors.New("the file was removed or replaced by another since it was opened; " +
 	"locks in it can no longer be told: open the store again")
 
+var errJournal = errors.New("the journal beside the file (-wal) was removed or replaced while the file was open; " +
+	"locks in it can no longer be told: end all processes that have it open, and tell the set by quorum init --forgotten")
+
 // file is the database and the file that it is in.
 //
 // No part of this package opens that file, but one just made: closing any
@@ -56,6 +59,8 @@ type file struct {
 	turn   chan struct{}
 	synced record // one that is on disk
 	cursor string // where the sweep goes on
+	// journals are those that connections had when they wrote first, see sameJournal.
+	journals map[any]fs.FileInfo
 
 	parsed atomic.Pointer[parsed]
 }
@@ -121,6 +126,37 @@ func (f *file) current() error {
 		return errReplaced
 	}
 	return nil
+}
+
+// mostJournals is for how many connections a journal is kept; beyond, they are
+// noted anew.
+const mostJournals = 64
+
+// sameJournal reports an error if the journal of WAL mode, which a connection
+// keeps open, was removed under it: whoever opens the file later makes another,
+// and neither sees what the other commits. That is known of the connections that
+// [Open] made. The caller has the turn and is in a transaction.
+func (f *file) sameJournal(s *session) error {
+	if !f.owned {
+		return nil
+	}
+	there, err := os.Stat(f.path + "-wal")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.conn.Raw(func(conn any) error {
+		had, known := f.journals[conn]
+		switch {
+		case !known && there != nil:
+			if f.journals == nil || len(f.journals) >= mostJournals {
+				f.journals = map[any]fs.FileInfo{}
+			}
+			f.journals[conn] = there
+		case known && (there == nil || !os.SameFile(had, there)):
+			return errJournal
+		}
+		return nil
+	})
 }
 
 func (f *file) wrap(err error) error {
