@@ -186,6 +186,7 @@ func (l *Lease) await(ctx context.Context) (won bool, failure error) {
 	}
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
+	l.decided = nil // a held lease is to be small
 	return l.won, l.failure
 }
 
@@ -229,10 +230,8 @@ func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner
 		locker: l, key: key, owner: Owner{ID: owner.ID}, set: s, m: core.NewLease(cfg),
 		decided: make(chan struct{}), started: s.clock.Now(), placed: placed,
 	}
-	values := context.WithoutCancel(ctx)
-	lease.carry(values)
 	lease.d = &lease.own
-	lease.d.init(values, l.set, s.clock, lease.m)
+	lease.d.init(lease.carry(ctx), l.set, s.clock, lease.m)
 	lease.d.settled, lease.d.met, lease.d.crew, lease.d.agenda, lease.d.health = lease.settled, l.met, l.crew, l.agenda, l.health
 	if !l.watch(lease) {
 		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
@@ -253,11 +252,14 @@ func (l *Locker) callLimit(s *settings) time.Duration {
 // one share round trips.
 const renewGrains = 256
 
-// carry makes the context of a lease out of the values of its caller's.
-func (l *Lease) carry(values context.Context) {
-	l.outer, _ = values.Value(leaseKey{}).(*Lease)
+// carry makes the context of a lease out of the values of its caller's, and
+// returns these.
+func (l *Lease) carry(ctx context.Context) (values context.Context) {
+	l.outer, _ = ctx.Value(leaseKey{}).(*Lease)
 	l.until.Store(int64(-core.Never))
+	values = context.WithoutCancel(ctx)
 	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(values, leaseKey{}, l))
+	return values
 }
 
 // Do takes the lock, calls fn and gives the lock back. It is the one call that

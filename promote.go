@@ -28,9 +28,8 @@ func (l *Lease) Mode() Mode {
 func (l *Lease) Promote(ctx context.Context) (*Lease, error) {
 	heir := &Lease{
 		locker: l.locker, d: l.d, m: l.m, set: l.set, key: l.key, won: true,
-		decided: l.decided,
 	}
-	heir.carry(context.WithoutCancel(ctx))
+	heir.carry(ctx)
 	if err := l.change(ctx, "promote", heir); err != nil {
 		heir.cancel(err)
 		return nil, err

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/quorum"
@@ -12,14 +14,26 @@ func (s *Store) wrap(v verb, key string, err error) error {
 	return fmt.Errorf("redis store %s: %v %q: %w", s.name, v, key, err)
 }
 
-// grant reads the reply to Acquire and Extend: a bare token, or a table.
+// grant reads the reply to Acquire and Extend: a bare token, token and ticket in
+// one string, or a table.
 func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quorum.Grant, error) {
 	if err != nil {
 		return quorum.Grant{}, fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, err)
 	}
 	g := quorum.Grant{TTL: r.TTL, Server: s.server(at)}
-	if token, ok := reply.(int64); ok {
-		g.Token, g.Previous = token, quorum.PreviousReleased
+	switch usual := reply.(type) {
+	case int64:
+		g.Token, g.Previous = usual, quorum.PreviousReleased
+		return g, nil
+	case string:
+		token, ticket, _ := strings.Cut(usual, " ")
+		if g.Token, err = strconv.ParseInt(token, 10, 64); err == nil {
+			g.Ticket, err = strconv.ParseInt(ticket, 10, 64)
+		}
+		if err != nil {
+			return quorum.Grant{}, fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, usual)
+		}
+		g.Previous = quorum.PreviousReleased
 		return g, nil
 	}
 	t := table{row: reply}
