@@ -36,7 +36,11 @@ func (s *Store) carry(ctx context.Context, req core.Request) (*move, error) {
 			guess = false
 		}
 		now := s.now()
-		m := decide(seen, req, now, s.gone.Load(), s.lines.see(req.Key, seen.kept[queueLeaf].text, now))
+		since := s.lines.known(req.Key) // of a guess: what is remembered may lack who came since
+		if !guess {
+			since = s.lines.see(req.Key, seen.kept[queueLeaf].text, now)
+		}
+		m := decide(seen, req, now, s.gone.Load(), since)
 		if guess && m.answer.Outcome != core.Granted {
 			seen = nil // what is remembered decides no refusal
 			continue

@@ -167,6 +167,13 @@ func (l *lines) see(name, text string, now model.Time) map[string]model.Time {
 	return since
 }
 
+// known returns since when each line of a queue was seen, as read last.
+func (l *lines) known(name string) map[string]model.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.since[name] // never changed once it is there
+}
+
 // lineLease returns the lease for the queues that this store writes. It may be
 // shared, since what ends with it only ever refused grants.
 func (s *Store) lineLease(ctx context.Context) (clientv3.LeaseID, error) {

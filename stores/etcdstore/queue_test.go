@@ -84,6 +84,37 @@ func TestAQueueNeedsNoClock(t *testing.T) {
 	}
 }
 
+// TestADeadWaiterIsNoticedBesideAHolder: a holder that renews by what it
+// remembers, from before anybody stood in line, makes its process forget nothing
+// of who stands there now.
+func TestADeadWaiterIsNoticedBesideAHolder(t *testing.T) {
+	_, c, s := fresh(t)
+	now := time.Now()
+	etcdstore.SetClock(s, func() time.Time { return now })
+	holder, dead, alive := ask("k", owner()), waits(owner(), 1), waits(owner(), 2)
+	holder.Floor = mustAcquire(t, s, holder).Token
+	rank := func(from *etcdstore.Store, r quorum.Request) int {
+		t.Helper()
+		_, err := from.Acquire(t.Context(), r)
+		var refused *quorum.RefusedError
+		if !errors.As(err, &refused) {
+			t.Fatalf("%v, want a refusal", err)
+		}
+		return refused.Rank
+	}
+	rank(store(t, c), dead)
+	if n := rank(s, alive); n != 1 {
+		t.Errorf("rank %d behind another, want 1", n)
+	}
+	now = now.Add(dead.Keep - time.Second)
+	mustExtend(t, s, holder)
+	now = now.Add(2 * time.Second)
+	if n := rank(s, alive); n != 0 {
+		t.Errorf("rank %d after the time of the one before, want 0", n)
+	}
+	mustRelease(t, s, holder)
+}
+
 // TestRoundTripsInLine: what a hand-over sends.
 func TestRoundTripsInLine(t *testing.T) {
 	node := testserver.Etcd(t)
