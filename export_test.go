@@ -59,27 +59,26 @@ func (a *Alarm) Set(base context.Context, limit time.Duration) context.Context {
 func (a *Alarm) Stop() { a.stop() }
 
 // Overtaken calls acquire, whose lease is let in, as by who stood before it in
-// line, and decided before the goroutine that calls acquire goes on.
+// line, while the goroutine that calls acquire is about to fall in.
 func Overtaken(l *Locker, acquire func()) {
-	l.hub.mu.Lock() // which it needs to fall in
+	l.hub.mu.Lock() // which it needs for that
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		acquire()
 	}()
-	defer func() { <-done }()
-	defer l.hub.mu.Unlock()
-	for {
+	var lease *Lease
+	for lease == nil {
 		l.mu.Lock()
-		var lease *Lease
 		for lease = range l.live {
 		}
 		l.mu.Unlock()
-		if lease != nil {
-			lease.admit()
-			<-lease.decided
-			return
-		}
 		runtime.Gosched()
 	}
+	go lease.admit()
+	for range 1000 { // a chance to be decided, where that is possible
+		runtime.Gosched()
+	}
+	l.hub.mu.Unlock()
+	<-done
 }

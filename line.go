@@ -37,7 +37,7 @@ func (c *crowd) add(l *Lease) { c.listeners, l.digest = append(c.listeners, l), 
 // join puts a lease in line, and reports whether it is to ask now. Readers ask
 // side by side as long as none was denied: they do not wait for one another.
 // Where the key is watched already, the lease listens from the beginning, and
-// loses no turn.
+// loses no turn. The caller holds the lease's d.mu.
 func (h *hub) join(l *Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -153,10 +153,9 @@ func (l *Locker) acquire(ctx context.Context, key string, s *settings) (*Lease, 
 		return nil, err
 	}
 	waits := lease.inLine()
-	first := !waits || l.hub.join(lease)
 	lease.d.do(func(now clock.Instant) {
 		lease.d.learn(now)
-		if first {
+		if !waits || l.hub.join(lease) { // here, since whoever is in line is let in by others
 			lease.m.Start(now)
 		} else {
 			lease.admitted() // it asks later, in its turn
