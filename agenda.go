@@ -27,7 +27,7 @@ type agenda struct {
 // which does nothing, and is set anew then. Most events put off what was going
 // to happen if they had not come, and so cost nothing here. The caller holds
 // the driver's mu.
-func (a *agenda) set(d *driver, now, at clock.Instant) {
+func (a *agenda) set(d *driver, at clock.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -44,14 +44,15 @@ func (a *agenda) set(d *driver, now, at clock.Instant) {
 		heap.Fix(&a.heap, d.place-1)
 	}
 	if d.place == 1 {
-		a.arm(now)
+		a.arm()
 	}
 }
 
 // arm sets the timer for the first. Where it was set for one before that has
-// gone since, it rings in vain.
-func (a *agenda) arm(now clock.Instant) {
-	after := a.heap[0].at.Sub(now)
+// gone since, it rings in vain. It reads the clock itself: a caller that was
+// held up since it did would put off everybody's timer by that time.
+func (a *agenda) arm() {
+	after := a.heap[0].at.Sub(a.clock.Now())
 	if a.timer == nil {
 		a.timer = time.AfterFunc(after, a.ring)
 	} else {
@@ -69,7 +70,7 @@ func (a *agenda) ring() {
 		due = append(due, d)
 	}
 	if len(a.heap) > 0 {
-		a.arm(now)
+		a.arm()
 	}
 	a.mu.Unlock()
 	for _, d := range due {

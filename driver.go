@@ -116,7 +116,7 @@ func (d *driver) arm(now clock.Instant) {
 	}
 	switch {
 	case d.agenda != nil:
-		d.agenda.set(d, now, next)
+		d.agenda.set(d, next)
 	case next == core.Never:
 		if d.timer != nil {
 			d.timer.Stop()
