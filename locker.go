@@ -20,6 +20,7 @@ import (
 type Locker struct {
 	set       *CombinedStore
 	def       settings
+	usual     *core.LeaseConfig // of leases with these
 	print     Fingerprint
 	who       string // host, process and start, for labels
 	keeper    *keeper
@@ -78,6 +79,7 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 	}
 	l.agenda = &agenda{clock: def.clock, crew: l.crew}
 	l.keeper, l.hub = newKeeper(l), newHub(l)
+	l.usual = l.config(&l.def)
 	return l, nil
 }
 
@@ -201,18 +203,38 @@ func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner
 	if owner == (Owner{}) {
 		owner.ID = OwnerID(random[:16])
 	}
-	cfg := core.LeaseConfig{
+	cfg := l.usual
+	if s != &l.def {
+		cfg = l.config(s)
+	}
+	own := core.Own{Key: key, ID: core.ID(owner.ID), Ask: l.set.askOrder(key)}
+	lease := &Lease{
+		locker: l, key: key, owner: Owner{ID: owner.ID}, set: s, m: core.NewLeaseOf(cfg, own, binary.BigEndian.Uint64(random[16:])),
+		decided: make(chan struct{}), started: s.clock.Now(), placed: placed,
+	}
+	lease.d = &lease.own
+	lease.d.init(lease.carry(ctx), l.set, s.clock, lease.m)
+	lease.d.settled, lease.d.met, lease.d.crew, lease.d.agenda, lease.d.health = lease.settled, l.met, l.crew, l.agenda, l.health
+	if !l.watch(lease) {
+		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
+	}
+	l.keeper.sweep()
+	return lease, nil
+}
+
+// config is what the machines of leases with these settings share.
+func (l *Locker) config(s *settings) *core.LeaseConfig {
+	cfg := &core.LeaseConfig{
 		Config: core.Config{
-			Rule: l.set.rule, Ask: l.set.askOrder(key), Within: s.ttl,
-			CallLimit: l.callLimit(s), ReleaseLimit: s.releaseLimit,
+			Rule: l.set.rule, Within: s.ttl, CallLimit: l.callLimit(s), ReleaseLimit: s.releaseLimit,
 			DriftPPM: int64(s.driftRate * 1e6), DriftFixed: s.driftFixed, Doubles: l.set.doubles(),
 			Request: core.Request{
-				Key: key, Mode: core.Mode(s.mode), Kind: core.Kind(s.kind), Order: core.Order(s.order), TTL: s.ttl, MaxTTL: s.maxTTL,
-				Set: uint64(l.print), Label: l.label(s.label), Owner: core.Owner{ID: core.ID(owner.ID)},
+				Mode: core.Mode(s.mode), Kind: core.Kind(s.kind), Order: core.Order(s.order), TTL: s.ttl, MaxTTL: s.maxTTL,
+				Set: uint64(l.print), Label: l.label(s.label),
 			},
 		},
 		FailOnOutage: s.failOnOutage, Wait: s.wait, BackoffMin: s.backoffMin, BackoffMax: s.backoffMax,
-		Expiring: s.expiring, MaxHold: s.maxHold, MinHold: s.minHold, Seed: binary.BigEndian.Uint64(random[16:]),
+		Expiring: s.expiring, MaxHold: s.maxHold, MinHold: s.minHold,
 	}
 	if cfg.RenewEvery = s.renewEvery; cfg.RenewEvery == 0 {
 		cfg.RenewEvery = s.ttl / 3
@@ -225,18 +247,7 @@ func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner
 	if cfg.Watch && s.wait != 0 {
 		cfg.Request.Wait = core.WaitWatch
 	}
-	lease := &Lease{
-		locker: l, key: key, owner: Owner{ID: owner.ID}, set: s, m: core.NewLease(cfg),
-		decided: make(chan struct{}), started: s.clock.Now(), placed: placed,
-	}
-	lease.d = &lease.own
-	lease.d.init(lease.carry(ctx), l.set, s.clock, lease.m)
-	lease.d.settled, lease.d.met, lease.d.crew, lease.d.agenda, lease.d.health = lease.settled, l.met, l.crew, l.agenda, l.health
-	if !l.watch(lease) {
-		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
-	}
-	l.keeper.sweep()
-	return lease, nil
+	return cfg
 }
 
 // callLimit is how long a store may take for one call.

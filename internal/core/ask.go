@@ -77,7 +77,7 @@ func (q *Quorum) confirm(now clock.Instant, lagging Set) {
 func (q *Quorum) askMore(now clock.Instant, votes Set) {
 	waiting := q.which(func(s *slot) bool { return s.vote == pending && !s.overdue && !s.slow })
 	for i := q.candidate(); i >= 0 && waiting.Len() < q.width(); i = q.candidate() {
-		if q.pace.Sick.Has(i) && q.cfg.Rule.Met(votes|waiting) {
+		if q.sick.Has(i) && q.cfg.Rule.Met(votes|waiting) {
 			return // those that are well may do
 		}
 		q.put(now, i)
@@ -102,7 +102,7 @@ func (q *Quorum) put(now clock.Instant, i int) {
 func (q *Quorum) width() int {
 	switch q.cfg.Request.Order {
 	case InOrder:
-		if q.cfg.Request.Kind == New {
+		if q.kind == New {
 			return 1
 		} // the other kinds concern votes that exist: every store is to have its part
 	case FirstThenRest:
@@ -113,7 +113,7 @@ func (q *Quorum) width() int {
 		// The first store gave its vote to another, who asks all the rest by now: to
 		// ask them at once too would split what is left of the vote. One after
 		// another is enough to find out whether that vote is all that the other has.
-		if first.outcome == Contended && q.cfg.Request.Kind == New {
+		if first.outcome == Contended && q.kind == New {
 			return 1
 		}
 	}
@@ -189,12 +189,12 @@ func (q *Quorum) stray(i int) bool {
 // exact reports whether only one token will do: a repaired or demoted vote
 // carries the token of its lease, or it is not a vote of it.
 func (q *Quorum) exact(c call) bool {
-	return c.kind == Repair || c.kind == Convert && q.cfg.Request.Mode == Shared
+	return c.kind == Repair || c.kind == Convert && q.mode == Shared
 }
 
 // win holds the lease from now on, if any of it is left.
 func (q *Quorum) win(now clock.Instant) {
-	ttl := q.cfg.Request.TTL
+	ttl := q.asksFor
 	from := q.start
 	if q.cfg.Bugs.has(BugValidityFromReply) {
 		from = now

@@ -23,7 +23,7 @@ func (q *Quorum) Mode() Mode {
 	if q.cfg.Bugs.has(BugDemoteLate) && q.round.active && q.which(func(s *slot) bool { return s.busy && s.call.demotes }) != 0 {
 		return Exclusive
 	}
-	return q.cfg.Request.Mode
+	return q.mode
 }
 
 // Promoting reports whether a promotion is under way.
@@ -39,8 +39,7 @@ func (q *Quorum) Readers() int { return q.round.readers }
 // until the promotion has won, and after it has failed.
 func (q *Quorum) Promote(now clock.Instant) {
 	q.change = change{promoting: true, votes: q.Votes(), token: q.high}
-	r := &q.cfg.Request
-	r.Kind, r.Mode, r.TTL = Convert, Exclusive, q.ttl
+	q.kind, q.mode, q.asksFor = Convert, Exclusive, q.ttl
 	q.attempt++
 	q.phase, q.failure, q.start = Asking, NoFailure, now
 	q.high++ // the floor: a promotion has a token above the reader's
@@ -86,7 +85,7 @@ func (q *Quorum) undo(now clock.Instant, why Failure) {
 // call.
 func (q *Quorum) Demote(now clock.Instant, ttl time.Duration) {
 	q.attempt++
-	q.cfg.Request.Mode, q.phase = Shared, Held
+	q.mode, q.phase = Shared, Held
 	q.round = round{n: q.round.n + 1, active: true, start: now, ttl: ttl}
 	for i := range q.slots {
 		s := &q.slots[i]

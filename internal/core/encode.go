@@ -8,13 +8,7 @@ import (
 
 // Clone returns a copy that shares nothing with q that either can change.
 func (q *Quorum) Clone() *Quorum {
-	cfg := *q.cfg
-	return q.clone(&cfg)
-}
-
-func (q *Quorum) clone(cfg *Config) *Quorum {
 	c := *q
-	c.cfg = cfg
 	c.slots = slices.Clone(q.slots)
 	c.out = slices.Clone(q.out)
 	return &c
@@ -23,7 +17,7 @@ func (q *Quorum) clone(cfg *Config) *Quorum {
 // Clone returns a copy that shares nothing with l that either can change.
 func (l *Lease) Clone() *Lease {
 	c := *l
-	c.q = l.q.clone(&c.cfg.Config)
+	c.q = l.q.Clone()
 	c.line = l.line.clone()
 	c.notices = slices.Clone(l.notices)
 	c.wishes = slices.Clone(l.wishes)
@@ -46,7 +40,7 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: b, now: now}
 	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.asked), int64(q.first), q.high, int64(q.ttl))
 	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl), int64(q.round.readers))
-	e.num(int64(q.cfg.Request.Mode), flag(q.change.promoting), int64(q.change.votes), q.change.token)
+	e.num(int64(q.mode), flag(q.change.promoting), int64(q.change.votes), q.change.token)
 	e.num(q.line.ticket, flag(q.line.round))
 	e.at(q.start, q.until, q.round.start)
 	for i := range q.slots {
@@ -59,7 +53,7 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: l.q.Append(b, now), now: now}
 	e.num(int64(l.stage), int64(l.rng), int64(l.calm), l.counter, l.q.counter, int64(l.last), int64(l.end), int64(l.reason), int64(l.misses), int64(len(l.notices)))
-	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.cfg.Once), flag(l.started), flag(l.missed), flag(l.racing), int64(l.races), flag(l.keptBack), int64(l.hears))
+	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.once), flag(l.started), flag(l.missed), flag(l.racing), int64(l.races), flag(l.keptBack), int64(l.hears))
 	e.waiting(l.line)
 	e.at(l.giveUp, l.retryAt, l.stillAt, l.endBy, l.renewAt, l.maxAt, l.roundAt, l.watchAt, l.minAt)
 	for _, w := range append(slices.Clone(l.wishes), l.inProgress...) {

@@ -212,7 +212,7 @@ func (q *Quorum) Releases() (answered Set, heard, quiet bool) {
 			answered = answered.With(i)
 		} else if !s.failed {
 			open = open.With(i)
-			if s.slow || q.pace.Sick.Has(i) {
+			if s.slow || q.sick.Has(i) {
 				late = late.With(i)
 			}
 		}

@@ -104,7 +104,7 @@ const (
 // Lease is one lock over its life: acquired with retries, renewed, and lost or
 // released.
 type Lease struct {
-	cfg     LeaseConfig
+	cfg     *LeaseConfig // never changed, since others may share it
 	q       *Quorum
 	stage   Stage
 	notices []Notice
@@ -119,6 +119,7 @@ type Lease struct {
 	end     End
 	endBy   clock.Instant
 	started bool
+	once    bool          // a single attempt
 	missed  bool          // a wake came during the attempt under way
 	racing  bool          // a wake brings the next attempt, or began this one
 	races   uint32        // attempts that a wake began and that failed
@@ -144,14 +145,18 @@ type Lease struct {
 }
 
 // NewLease returns a Lease that has asked nothing yet.
-func NewLease(cfg LeaseConfig) *Lease {
-	var both struct { // one allocation, and no setting twice
+func NewLease(cfg LeaseConfig) *Lease { return NewLeaseOf(&cfg, cfg.own(), cfg.Seed) }
+
+// NewLeaseOf is NewLease for leases of one configuration, which share it: of a
+// hundred thousand that are held, each is small. Nobody may change cfg any more.
+func NewLeaseOf(cfg *LeaseConfig, own Own, seed uint64) *Lease {
+	var both struct { // one allocation
 		l Lease
 		q Quorum
 	}
 	l := &both.l
-	*l = Lease{cfg: cfg, q: &both.q, rng: cfg.Seed, giveUp: Never, retryAt: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
-	l.q.init(&l.cfg.Config)
+	*l = Lease{cfg: cfg, once: cfg.Once, q: &both.q, rng: seed, giveUp: Never, retryAt: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
+	l.q.init(&cfg.Config, own)
 	return l
 }
 
@@ -294,7 +299,7 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 		l.hold(now, l.q.start)
 	case Failed:
 		l.last = l.q.Failure()
-		final := l.cfg.Once || l.last == ByMismatch || l.last == ByExpired ||
+		final := l.once || l.last == ByMismatch || l.last == ByExpired ||
 			l.last == ByNoQuorum && l.cfg.FailOnOutage
 		if final {
 			l.finish(now, EndDecided)

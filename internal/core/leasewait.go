@@ -26,7 +26,7 @@ func (l *Lease) begin(now clock.Instant) {
 		l.giveUp = now.Add(l.cfg.Wait)
 	}
 	if l.cfg.Wait == 0 {
-		l.cfg.Once, l.giveUp = true, Never // one attempt, however long it takes
+		l.once, l.giveUp = true, Never // one attempt, however long it takes
 	}
 }
 

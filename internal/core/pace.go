@@ -101,14 +101,19 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 }
 
 // Learn gives q advice for what it asks from now on.
-func (q *Quorum) Learn(p Pace) { q.pace = p }
+func (q *Quorum) Learn(p Pace) {
+	q.sick, q.probe = p.Sick, p.Probe
+	for i := range q.slots {
+		q.slots[i].usual = p.Patience[i]
+	}
+}
 
 // Learn gives l advice for what it asks from now on.
 func (l *Lease) Learn(p Pace) { l.q.Learn(p) }
 
 // patience is how long store i's answer is awaited before the next is asked.
 func (q *Quorum) patience(i int) time.Duration {
-	if p := q.pace.Patience[i]; p > 0 {
+	if p := q.slots[i].usual; p > 0 {
 		return min(p, q.cfg.CallLimit)
 	}
 	return q.cfg.CallLimit
@@ -116,16 +121,16 @@ func (q *Quorum) patience(i int) time.Duration {
 
 // idle reports whether store i is to be left alone: it is sick, and its next
 // try is not due. A store without a vote of ours costs nobody anything then.
-func (q *Quorum) idle(i int) bool { return q.pace.Sick.Has(i) && !q.pace.Probe.Has(i) }
+func (q *Quorum) idle(i int) bool { return q.sick.Has(i) && !q.probe.Has(i) }
 
 // candidate returns the store to ask next: as all clients agreed, but for the
 // sick ones, which come last; or -1 when every store was asked.
 func (q *Quorum) candidate() int {
 	sick := -1
-	for _, i := range q.cfg.Ask {
+	for _, i := range q.own.Ask {
 		switch {
 		case q.slots[i].vote != notAsked:
-		case !q.pace.Sick.Has(i):
+		case !q.sick.Has(i):
 			return i
 		case sick < 0:
 			sick = i

@@ -78,14 +78,19 @@ const (
 
 // Quorum is one owner's dealings with a set of stores.
 type Quorum struct {
-	cfg     *Config // of a Lease, the Lease's own
+	cfg     *Config // never changed, since others may share it
+	own     Own
 	slots   []slot
 	out     []Call
 	seq     uint32
 	attempt uint32
 	phase   Phase
 	failure Failure
-	pace    Pace
+	mode    Mode
+	kind    Kind
+	sick    Set           // as [Pace] says
+	probe   Set           // as [Pace] says
+	asksFor time.Duration // TTL of an attempt
 	asked   int           // how many stores were asked in this attempt
 	first   int           // which of them first
 	start   clock.Instant // when the attempt began: before its first request left
@@ -113,12 +118,24 @@ type round struct {
 // NewQuorum returns a Quorum that has asked nothing yet.
 func NewQuorum(cfg Config) *Quorum {
 	var q Quorum
-	q.init(&cfg)
+	q.init(&cfg, cfg.own())
 	return &q
 }
 
-func (q *Quorum) init(cfg *Config) {
-	q.cfg, q.slots, q.ttl = cfg, make([]slot, cfg.Rule.N()), cfg.Request.TTL
+// Own is what no two owners of one configuration share. It takes the place of
+// what a Config says of the same.
+type Own struct {
+	Key string
+	ID  ID
+	Ask []int
+}
+
+func (c *Config) own() Own { return Own{c.Request.Key, c.Request.Owner.ID, c.Ask} }
+
+func (q *Quorum) init(cfg *Config, own Own) {
+	r := &cfg.Request
+	q.cfg, q.own, q.slots = cfg, own, make([]slot, cfg.Rule.N())
+	q.mode, q.kind, q.asksFor, q.ttl = r.Mode, r.Kind, r.TTL, r.TTL
 }
 
 // Phase returns where the Quorum stands.
@@ -263,7 +280,7 @@ func (q *Quorum) pump(now clock.Instant, i int) {
 		// that one need not be sent first.
 		s.want, s.owe = wantNothing, false
 		s.ask()
-		q.send(now, i, Acquire, q.cfg.Request.Kind, q.attempt, q.high)
+		q.send(now, i, Acquire, q.kind, q.attempt, q.high)
 	case s.want == wantStand:
 		s.want, s.owe, s.stand = wantNothing, false, true
 		s.ask()
@@ -306,7 +323,7 @@ func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt ui
 	}
 	r := q.cfg.Request
 	r.Verb, r.Kind, r.Floor, r.Limit = verb, kind, floor, limit
-	r.Owner.Attempt = attempt
+	r.Key, r.Mode, r.TTL, r.Owner = q.own.Key, q.mode, q.asksFor, Owner{q.own.ID, attempt}
 	if r.Wait = WaitNone; verb == Acquire && kind == New {
 		q.inLine(s, &r)
 	}

@@ -31,21 +31,34 @@ const (
 
 // call is the request in flight.
 type call struct {
-	seq     uint32
-	verb    Verb
-	kind    Kind
-	attempt uint32
-	round   uint32
-	floor   int64
-	demotes bool // a convert to shared, in a round
-	wait    WaitKind
 	sent    clock.Instant
 	limit   clock.Instant
+	floor   int64
+	seq     uint32
+	attempt uint32
+	round   uint32
+	verb    Verb
+	kind    Kind
+	wait    WaitKind
+	demotes bool // a convert to shared, in a round
 }
 
-// slot is what a Quorum knows of one store.
+// slot is what a Quorum knows of one store. The larger fields come first: a held
+// lease has a slot a store, and each should be small.
 type slot struct {
-	call  call
+	call     call
+	usual    time.Duration // how long its answer is awaited before the next store is asked; 0 is not known
+	patience clock.Instant // when a pending vote is overdue
+	hedge    clock.Instant // when it is slow
+	token    int64         // of a granted vote
+	took     time.Duration
+	retryAt  clock.Instant // of a release that is due
+	oweUntil clock.Instant
+
+	extended uint32 // round in which it was confirmed last
+	repaired uint32 // round in which it was repaired last
+	sent     uint32 // highest attempt sent
+
 	busy  bool // call is in flight
 	stale bool // a demotion lost the vote, and the holder may still believe by it
 	late  bool // it has outlived its limit, and nobody waits for it
@@ -55,34 +68,24 @@ type slot struct {
 	stands bool // an entry with our ticket is in the queue, as far as is known
 
 	vote     vote
-	overdue  bool          // a pending vote is not waited for any more; it still counts when it comes
-	patience clock.Instant // when that happens
-	slow     bool          // it takes longer than the store did lately: the next need not wait for it
-	hedge    clock.Instant // when that happens
-	token    int64         // of a granted vote
-	mode     Mode          // of it; a store that cannot share gives an exclusive one
-	previous Previous      // how the holder before ended, says the store
-	raises   uint8         // write-backs of the confirm phase that ended unclear
-	outcome  Outcome       // last, for people; a roll-back's does not count
-	released bool          // it is that of a release
-	took     time.Duration
-
-	extended uint32 // round in which it was confirmed last
-	repaired uint32 // round in which it was repaired last
+	overdue  bool     // a pending vote is not waited for any more; it still counts when it comes
+	slow     bool     // it takes longer than the store did lately: the next need not wait for it
+	mode     Mode     // of a granted vote; a store that cannot share gives an exclusive one
+	previous Previous // how the holder before ended, says the store
+	raises   uint8    // write-backs of the confirm phase that ended unclear
+	outcome  Outcome  // last, for people; a roll-back's does not count
+	released bool     // it is that of a release
 
 	rival  bool // a vote of ours was refused because of another holder
 	forced bool // by force
 
-	asked  bool   // something of ours may be there
-	clean  bool   // its last word was that nothing is
-	before bool   // something may have been there when the call in flight left
-	linger bool   // an earlier request may still arrive there
-	shut   bool   // its counter is past the lease's token: it cannot be repaired
-	sent   uint32 // highest attempt sent
+	asked  bool // something of ours may be there
+	clean  bool // its last word was that nothing is
+	before bool // something may have been there when the call in flight left
+	linger bool // an earlier request may still arrive there
+	shut   bool // its counter is past the lease's token: it cannot be repaired
 
 	owe      bool // a release is due
-	retryAt  clock.Instant
-	oweUntil clock.Instant
 	tries    uint8
 	answered bool // the release due last was answered
 	failed   bool // it failed at least once
