@@ -45,14 +45,9 @@ func (j delivery) carry(limit *alarm) {
 		d.met(c.Store, err, nested)
 	}
 	d.do(func(now clock.Instant) {
-		if c.Req.Verb == core.Release {
-			d.replies[c.Store].undone = err
-		} else {
-			r := &d.replies[c.Store]
-			r.err, r.nested, r.at = err, nested, now
-			if d.answers != nil {
-				d.answers[c.Store] = a
-			}
+		d.hear(now, c.Store, c.Req.Verb, err, nested)
+		if d.answers != nil && c.Req.Verb != core.Release {
+			d.answers[c.Store] = a
 		}
 		d.m.Answer(now, c.Store, c.Seq, a)
 	})

@@ -36,7 +36,7 @@ type driver struct {
 	at      clock.Instant // under the agenda's mu, as place: when the machine is woken
 	place   int           // in the agenda, from 1; 0 is none
 	stopped bool          // nothing leaves any more
-	replies []heard       // of each store, the last
+	replies []heard       // of each store, the last; nil while there was nothing to say
 	answers []core.Answer // the same, for who must know more of them; nil keeps none
 }
 
@@ -48,6 +48,30 @@ type heard struct {
 	at     clock.Instant
 }
 
+// hear keeps what a store answered. Most grants say no more than that, and a
+// lease that had no other answers keeps none. The caller holds d.mu.
+func (d *driver) hear(now clock.Instant, store int, verb core.Verb, err error, nested []Vote) {
+	if d.replies == nil && err == nil && nested == nil {
+		return
+	}
+	if d.replies == nil {
+		d.replies = make([]heard, len(d.set.members))
+	}
+	if r := &d.replies[store]; verb == core.Release {
+		r.undone = err
+	} else {
+		r.err, r.nested, r.at = err, nested, now
+	}
+}
+
+// reply is what a store answered last. The caller holds d.mu.
+func (d *driver) reply(store int) heard {
+	if d.replies == nil {
+		return heard{}
+	}
+	return d.replies[store]
+}
+
 // newDriver returns a driver whose calls carry the values of ctx.
 func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m core.Machine) *driver {
 	d := &driver{}
@@ -56,7 +80,7 @@ func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m core.Ma
 }
 
 func (d *driver) init(base context.Context, set *CombinedStore, c clock.Clock, m core.Machine) {
-	d.set, d.clock, d.m, d.base, d.replies = set, c, m, base, make([]heard, len(set.members))
+	d.set, d.clock, d.m, d.base = set, c, m, base
 }
 
 // do runs one event and carries out what follows from it.
@@ -151,10 +175,11 @@ func (d *driver) votes(view func(i int) core.VoteView) []Vote {
 	for i, m := range d.set.members {
 		v := view(i)
 		out[i] = Vote{Store: m.Name(), Outcome: Outcome(v.Outcome), Token: v.Token, Mode: Mode(v.Mode), Took: v.Took}
-		err, nested := d.replies[i].err, d.replies[i].nested
+		reply := d.reply(i)
+		err, nested := reply.err, reply.nested
 		switch {
 		case v.Released:
-			err = d.replies[i].undone
+			err = reply.undone
 			nested = nestedVotes(Grant{}, err)
 		case v.Pending:
 			err, nested = errPending, nil

@@ -276,7 +276,7 @@ func (l *Lease) tellLeftovers() {
 	left := l.m.Quorum().Leftovers()
 	for i, m := range l.d.set.members {
 		if left.Has(i) && !l.left.Has(i) {
-			l.tell(Event{Kind: EventReleaseFail, Store: m.Name(), Err: l.d.replies[i].undone})
+			l.tell(Event{Kind: EventReleaseFail, Store: m.Name(), Err: l.d.reply(i).undone})
 		}
 	}
 	l.left = left

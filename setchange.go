@@ -182,7 +182,7 @@ func (c *setChange) outcome(ctx context.Context) (*ChangeReport, error) {
 			s.Err = &RefusedError{Outcome: OutcomeMismatch, Reason: fmt.Sprintf("store %q serves a set that is neither the old nor the new one", m.Name())}
 			foreign = append(foreign, fmt.Sprintf("%q", m.Name()))
 		case !known:
-			s.Stage, s.Err = ChangeStage(stage), c.d.replies[i].err
+			s.Stage, s.Err = ChangeStage(stage), c.d.reply(i).err
 			if s.Err == nil {
 				s.Err = errPending
 			}
