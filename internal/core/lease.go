@@ -144,22 +144,6 @@ type Lease struct {
 	keptBack   bool // a release waits for minAt
 }
 
-// NewLease returns a Lease that has asked nothing yet.
-func NewLease(cfg LeaseConfig) *Lease { return NewLeaseOf(&cfg, cfg.own(), cfg.Seed) }
-
-// NewLeaseOf is NewLease for leases of one configuration, which share it: of a
-// hundred thousand that are held, each is small. Nobody may change cfg any more.
-func NewLeaseOf(cfg *LeaseConfig, own Own, seed uint64) *Lease {
-	var both struct { // one allocation
-		l Lease
-		q Quorum
-	}
-	l := &both.l
-	*l = Lease{cfg: cfg, once: cfg.Once, q: &both.q, rng: seed, giveUp: Never, retryAt: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
-	l.q.init(&cfg.Config, own)
-	return l
-}
-
 // Stage returns where the lease stands.
 func (l *Lease) Stage() Stage { return l.stage }
 

@@ -122,22 +122,6 @@ func NewQuorum(cfg Config) *Quorum {
 	return &q
 }
 
-// Own is what no two owners of one configuration share. It takes the place of
-// what a Config says of the same.
-type Own struct {
-	Key string
-	ID  ID
-	Ask []int
-}
-
-func (c *Config) own() Own { return Own{c.Request.Key, c.Request.Owner.ID, c.Ask} }
-
-func (q *Quorum) init(cfg *Config, own Own) {
-	r := &cfg.Request
-	q.cfg, q.own, q.slots = cfg, own, make([]slot, cfg.Rule.N())
-	q.mode, q.kind, q.asksFor, q.ttl = r.Mode, r.Kind, r.TTL, r.TTL
-}
-
 // Phase returns where the Quorum stands.
 func (q *Quorum) Phase() Phase { return q.phase }
 
