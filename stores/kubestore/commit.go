@@ -48,7 +48,9 @@ func (c *call) commitRecord(ctx context.Context, p *plan, key string) (*snapshot
 	if key == "" {
 		return p.before, nil
 	}
-	next.waits = duration(next.record.TTL)
+	if next.record.Quarantine != p.before.record.Quarantine {
+		next.waits = duration(next.record.TTL)
+	}
 	return &next, nil
 }
 

@@ -55,7 +55,13 @@
 // restart forgets nothing. A store whose record is missing, or whose resource
 // versions fell, as after a backup was restored, does not vote for MaxTTL, see
 // [quorum.HighWater]. Only a client that was running before notices a restored
-// backup, and a restore that bumps the revision, as etcd advises for Kubernetes,
-// may hide it from that one too; an operator tells the store, by quorum init
-// --forgotten.
+// backup of etcd, and a restore that bumps the revision, as etcd advises for
+// Kubernetes, may hide it from that one too.
+//
+// A backup of objects, of Velero or by kubectl, is put back under fresh resource
+// versions. The record keeps the UID of its own Lease, so one that was deleted
+// and put back is noticed by every client. One that was written over in place is
+// not, nor a name's Lease that was put back while the record stayed.
+//
+// What no client notices an operator tells the store, by quorum init --forgotten.
 package kubestore

@@ -60,6 +60,10 @@ type recordValue struct {
 	// Life counts how often the server was seen to have forgotten. Life and the
 	// resource versions grow together and never fall.
 	Life int64 `json:"life"`
+	// Lease is the UID of the Lease that the record was written in; none in the
+	// write that makes it, whose record is in quarantine. Another one's is a copy
+	// that somebody put back, under a fresh resource version.
+	Lease string `json:"lease,omitempty"`
 }
 
 // countValue is what outlives the votes of a name.

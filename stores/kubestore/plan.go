@@ -58,6 +58,9 @@ func (c *call) planRecord(snap *snapshot, rec *model.Record, begun bool, beat st
 	v := recordValue{
 		Version: version, Member: rec.Member, Step: rec.Step, Base: rec.Base, Lost: rec.Lost, Life: snap.record.Life,
 	}
+	if snap.set != nil {
+		v.Lease = string(snap.set.lease.UID)
+	}
 	for _, set := range rec.Serves[:rec.Serving] {
 		v.Sets = append(v.Sets, quorum.Fingerprint(set).String())
 	}

@@ -87,7 +87,8 @@ func (s *Store) takeRecord(snap *snapshot, o *object, before position) error {
 		return fmt.Errorf("the record in Lease %s has version %d, which this package does not know; use another prefix", o.lease.Name, v)
 	}
 	at := snap.at(o)
-	snap.fell = snap.fell || at.below(before)
+	copied := snap.record.Lease != "" && snap.record.Lease != string(o.lease.UID)
+	snap.fell = snap.fell || copied || at.below(before)
 	s.history.raise(at)
 	left := s.seen.seen(o.lease.Name, at, snap.record.lasting(), s.clock.Now())
 	snap.waits = max(left[0], 0)

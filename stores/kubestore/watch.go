@@ -30,13 +30,14 @@ func (s *Store) Watch(ctx context.Context, r quorum.Request, tell func(quorum.Wa
 	for {
 		began := s.clock.Now()
 		err := w.once(ctx)
+		if kerrors.IsResourceExpired(err) || kerrors.IsGone(err) {
+			err = nil // it forgot where the watch was: anew
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil && s.clock.Now().Sub(began) < watchLeast:
 			err = errors.New("the API server ended the watch at once")
-		case kerrors.IsResourceExpired(err), kerrors.IsGone(err):
-			err = nil // it forgot where the watch was: anew
 		}
 		if err != nil {
 			err, _ = explain(err)
