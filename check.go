@@ -21,7 +21,7 @@ const mostInFlight = 1 << 20
 // maxLabel bounds what a user may add to a label, and maxWho the rest.
 const (
 	maxLabel = 200
-	maxWho   = 55
+	maxWho   = 53
 )
 
 // checkKey refuses a key that some store could not keep apart from others.
@@ -139,9 +139,10 @@ func whoami() string {
 	return host + rest
 }
 
+// label begins with the user's text: where a line is cut, that is what stays.
 func (l *Locker) label(text string) string {
 	if text == "" {
 		return l.who
 	}
-	return l.who + " " + text
+	return text + " (" + l.who + ")"
 }

@@ -60,7 +60,8 @@
 //
 // # Stores
 //
-// In stores/ are memory, files, Redis, etcd, Consul and PostgreSQL, each server's
-// in a module of its own; [Open] makes them from DSNs. A [CombinedStore] is a store too, so sets nest. One's
-// own is three methods ([Store]), checked by package storetest.
+// In stores/ are memory, files, SQLite, Redis, PostgreSQL, etcd, Consul and
+// Kubernetes, and one that excludes nobody; what needs another module is one of
+// its own. [Open] makes them from DSNs. A [CombinedStore] is a store too, so sets
+// nest. One's own is three methods ([Store]), checked by package storetest.
 package quorum

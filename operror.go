@@ -126,7 +126,7 @@ func voteText(votes []Vote) string {
 			}
 		}
 		if len(parts[i]) > share {
-			parts[i] = parts[i][:share-2] + ".."
+			parts[i] = strings.ToValidUTF8(parts[i][:share-2], "") + ".."
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -180,9 +180,10 @@ func Shared() Option {
 	return Option{"Shared", true, func(s *settings) { s.mode = ModeShared }}
 }
 
-// Label says who holds the lock, for people who ask: at most 200 bytes added
-// to the host's name, the process number and its start. It is readable by all
-// clients.
+// Label says who holds the lock, for people who ask: at most 200 bytes, before
+// the host's name, the process number and its start, which are always there.
+// Errors of others show its beginning, [Locker.Inspect] all of it. It is readable
+// by all clients.
 func Label(text string) Option {
 	return Option{"Label", true, func(s *settings) { s.label = text }}
 }

@@ -154,7 +154,7 @@ func TestF140SettingsOfOneCall(t *testing.T) {
 			within(t, "the wait", since(start), tc.wait, tc.wait+50*time.Millisecond)
 		}
 		first := b.spoil[b.ask("held")[0]].Log(storetest.Verbs(storetest.VerbAcquire))[0].Request
-		if first.TTL != 30*time.Second || !strings.HasSuffix(first.Label, " one call") {
+		if first.TTL != 30*time.Second || !strings.HasPrefix(first.Label, "one call (") {
 			t.Errorf("the call with a TTL of its own asked for %v as %q", first.TTL, first.Label)
 		}
 		lease := must(t, l, "after")
@@ -245,8 +245,14 @@ func TestR61LabelSaysWhoHoldsIt(t *testing.T) {
 					t.Errorf("store %d says that %q holds it, want %q in it", i, label, part)
 				}
 			}
-			if long := b.holders(i, "long")[0].Label; len(long) > 256 || !strings.HasSuffix(long, strings.Repeat("é", 100)) {
+			if long := b.holders(i, "long")[0].Label; len(long) > 256 || !strings.HasPrefix(long, strings.Repeat("é", 100)+" (") {
 				t.Errorf("a label of %d bytes: %q", len(long), long)
+			}
+		}
+		for key, says := range map[string]string{"k": "held by the nightly job (", "long": "held by ééé"} {
+			if _, err := b.locker().TryAcquire(t.Context(), key); !errors.Is(err, quorum.ErrHeld) ||
+				!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "?") {
+				t.Errorf("whoever is refused reads %v, want %q in it", err, says)
 			}
 		}
 	})

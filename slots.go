@@ -150,7 +150,7 @@ func (s *Slots) agree(ctx context.Context) error {
 	}
 	for _, store := range status.Stores {
 		for _, h := range store.State.Holders {
-			if i := strings.LastIndex(h.Label, "slots="); i < 0 || h.Label[i:] != s.label {
+			if said, _, _ := strings.Cut(h.Label, " "); said != s.label {
 				return s.fails(&slotsError{s.n, h.Label})
 			}
 		}
@@ -171,8 +171,8 @@ type slotsError struct {
 
 func (e *slotsError) Error() string {
 	other := "another number"
-	if i := strings.LastIndex(e.label, "slots="); i >= 0 {
-		other = e.label[i+len("slots="):]
+	if said, _, _ := strings.Cut(e.label, " "); strings.HasPrefix(said, "slots=") {
+		other = said[len("slots="):]
 	}
 	return fmt.Sprintf("%d slots here and %s with %q: give all clients of the key the same number", e.n, other, e.label)
 }

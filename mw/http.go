@@ -22,8 +22,14 @@ import (
 //
 // The request's context ends when the client has gone and when the lock is lost
 // ([quorum.LostError] as its cause); the lock is given back when the handler has
-// returned, also by a panic. A response that was begun before a loss cannot be
-// taken back: fence what is written.
+// returned, also by a panic. What the handler writes first after a loss is
+// answered with 503 and Retry-After instead, and so is a handler that returns
+// without a word: its headers are dropped, and its writes return an error that
+// matches [quorum.ErrLost]. What it did until then stays done, and a response
+// that was begun before a loss cannot be taken back: fence what is written.
+//
+// The handler's ResponseWriter is an [http.Flusher] and an [http.Hijacker] as far
+// as the one below is, and an [http.ResponseController] reaches that one.
 func HTTP(locks *quorum.Locker, key func(*http.Request) (string, error), next http.Handler, options ...HTTPOption) http.Handler {
 	s := httpSettings{busy: http.StatusLocked, retry: time.Second, lock: []quorum.Option{quorum.Wait(0)}}
 	for _, o := range options {
@@ -42,8 +48,9 @@ func HTTP(locks *quorum.Locker, key func(*http.Request) (string, error), next ht
 		began := false
 		err = locks.Do(r.Context(), name, func(ctx context.Context, lease *quorum.Lease) error {
 			began = true
-			next.ServeHTTP(w, r.WithContext(withLease(ctx, lease)))
-			return nil
+			g := &guarded{ResponseWriter: w, lease: lease, before: w.Header().Clone(), refuse: s.refuse}
+			next.ServeHTTP(g, r.WithContext(withLease(ctx, lease)))
+			return g.allow() // of a handler that wrote nothing
 		}, s.lock...)
 		if !began {
 			s.refuse(w, err)
@@ -77,11 +84,13 @@ func Locking(options ...quorum.Option) HTTPOption {
 	return func(s *httpSettings) { s.lock = append(s.lock, options...) }
 }
 
-// refuse answers a request that was not served. The text names neither stores
+// refuse answers a request that was not served, or not to its end. The text names neither stores
 // nor holders: it goes to whoever asked.
 func (s httpSettings) refuse(w http.ResponseWriter, err error) {
 	status, text, again := http.StatusInternalServerError, "the lock of this resource failed", false
 	switch {
+	case errors.Is(err, quorum.ErrLost):
+		status, text, again = http.StatusServiceUnavailable, "the lock of this resource was lost on the way; try again later", true
 	case errors.Is(err, quorum.ErrHeld):
 		status, text, again = s.busy, "another request is at this resource; try again later", true
 	case errors.Is(err, quorum.ErrInvalidKey):

@@ -31,7 +31,7 @@ func (s *simShape) flags(cmd *cobra.Command) {
 	f.StringVar(&s.strategy, "strategy", "majority", "how many must agree: majority or unanimous")
 	f.DurationVar(&s.ttl, "ttl", 0, "TTL of a lock (default: the seed draws it)")
 	f.StringVar(&s.order, "order", "", "how stores are asked: "+orderNames+" (default: the seed draws it)")
-	f.StringVar(&s.drift, "drift", "1%", "how much faster than another a clock may run")
+	f.StringVar(&s.drift, "drift", "1%", "how much faster than another a clock may run, from 0.0001% to 50%")
 	f.IntVar(&s.clients, "clients", 0, "how many clients contend (default: the seed draws it)")
 	f.DurationVar(&s.duration, "duration", 0, "simulated time until the faults stop (default: the seed draws it)")
 }

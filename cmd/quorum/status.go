@@ -22,6 +22,7 @@ func newStatus() *cobra.Command {
 		Use:   "status [flags] KEY",
 		Short: "Show who holds a lock, store by store",
 		Long: `Show who holds the lock KEY, store by store: the holder's label, its fencing token, and when its vote ends.
+Slots of a KEY (quorum run --slots) are locks of their own, and leave KEY free: ask for KEY#1, KEY#2 and on.
 
 Exit codes: 0 free, 75 held, 69 unknown because too few stores answered, 78 unknown because stores serve another set,
 64 usage, 70 anything else.`,
