@@ -137,9 +137,10 @@ func TestR73ResponseWriterIsWhole(t *testing.T) {
 	bed(t, func(t *testing.T, locks *quorum.Locker, _ *storetest.Spoiled) {
 		s := &socket{ResponseRecorder: httptest.NewRecorder()}
 		mw.HTTP(locks, pathOf, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			released := mw.Lease(r.Context()).Release(r.Context())
 			c := http.NewResponseController(w)
 			_, _, hijack := c.Hijack()
-			if err := errors.Join(c.SetWriteDeadline(time.Now()), c.Flush(), hijack, mw.Lease(r.Context()).Release(r.Context())); err != nil {
+			if err := errors.Join(released, c.SetWriteDeadline(time.Now()), c.Flush(), hijack); err != nil {
 				t.Error(err)
 			}
 			_, _ = w.Write([]byte("done"))
