@@ -2,10 +2,102 @@ package quorum
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// SplitDSNs splits a text such as an environment variable at blanks, and at a
+// comma that another DSN follows: a comma may also stand inside a DSN, as
+// between the hosts of an etcd cluster. It checks nothing, see [ParseDSN].
+func SplitDSNs(text string) []string {
+	var found []string
+	for _, word := range strings.Fields(text) {
+		for i, part := range strings.Split(word, ",") {
+			if i == 0 || beginsDSN.MatchString(part) {
+				found = append(found, part)
+			} else {
+				found[len(found)-1] += "," + part
+			}
+		}
+	}
+	for i := range found {
+		found[i] = strings.Trim(found[i], ",")
+	}
+	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
+}
+
+// beginsDSN is a scheme and a slash: host:port is none.
+var beginsDSN = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:/`)
+
+// ParseDSN parses a DSN as [Open] does. Its error, an [ErrInvalidOption], says
+// what is wrong and shows the DSN as [MaskDSN] does. Whether an [Opener] takes
+// the scheme, and what it makes of the rest, only Open tells.
+func ParseDSN(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	var why string
+	if err != nil {
+		why = noURL(text, err)
+	} else {
+		why = noDSN(u)
+	}
+	if why != "" {
+		return nil, fmt.Errorf("%w: DSN %q: %s", ErrInvalidOption, MaskDSN(text), why)
+	}
+	return u, nil
+}
+
+const (
+	noScheme = "it has no scheme; write scheme://host/path, as in redis://host:6379"
+	noPort   = "what follows the colon behind the host is no port; if it is a password's, escape its special characters: %2F for /, %3F for ?, %23 for #"
+)
+
+// noURL says why a text is no URL. The parser's own words would quote it,
+// password included.
+func noURL(text string, err error) string {
+	scheme, rest, _ := strings.Cut(text, ":")
+	if !beginsDSN.MatchString(scheme + ":/") {
+		return noScheme
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "it holds a control character, such as the end of a line"
+	}
+	if bad := url.EscapeError(""); errors.As(err, &bad) {
+		return "it holds a % that begins no escape; write %25 for a % that is meant"
+	}
+	rest = strings.TrimPrefix(rest, "//")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	at := strings.LastIndex(rest, "@")
+	host := rest[at+1:]
+	colon := strings.LastIndex(host, ":")
+	switch {
+	case colon >= 0 && strings.Trim(host[colon+1:], "0123456789") != "" && !strings.HasSuffix(host, "]"):
+		return noPort
+	case at >= 0:
+		return "the user, the password or the host holds a character that no URL does; escape those of a password: %40 for @, %20 for a blank"
+	}
+	return "its host holds a character that no host does, or a [ without a ]"
+}
+
+// noDSN says what is wrong with a URL as a DSN of any store.
+func noDSN(u *url.URL) string {
+	switch {
+	case u.Scheme == "":
+		return noScheme
+	case misplaced(u):
+		return "it holds an @, a : or a // where its path is; escape special characters of a password (%40 for @, %2F for /), " +
+			"and separate several DSNs by blanks"
+	case u.Opaque == "" && u.Host == "" && u.Path == "":
+		return "it names neither a host nor a path"
+	case u.Host != "" && u.Hostname() == "":
+		return "it has a port and no host"
+	}
+	return ""
+}
 
 // defaultName is the part of a DSN that all clients of a store agree on.
 func defaultName(o Opener, u *url.URL) string {
@@ -17,9 +109,13 @@ func defaultName(o Opener, u *url.URL) string {
 }
 
 // MaskDSN returns a DSN fit to be shown: passwords and secret settings are
-// replaced by xxxxx. Of a text that is no DSN nothing is shown.
+// replaced by xxxxx. Of a text that is no DSN nothing is shown but the scheme.
 func MaskDSN(dsn string) string {
 	u, err := url.Parse(dsn)
+	if err != nil && strings.Contains(dsn, "://") && beginsDSN.MatchString(dsn) {
+		scheme, _, _ := strings.Cut(dsn, ":")
+		return scheme + "://xxxxx"
+	}
 	if err != nil || u.Scheme == "" {
 		return "xxxxx"
 	}

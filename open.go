@@ -108,14 +108,12 @@ func schemes(openers []Opener) (map[string]Opener, error) {
 	return known, nil
 }
 
-// open makes one store. Its errors carry nothing of text but the scheme, and
-// what the opener said with the secrets taken out.
+// open makes one store. Its errors carry no secret of text, and what the opener
+// said with the secrets taken out.
 func open(ctx context.Context, text string, known map[string]Opener) (Store, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || misplaced(u) {
-		// The parser's error would quote the text, password included.
-		return nil, fmt.Errorf("%w: not a DSN of the form scheme://host/path, or several that no blank separates; escape special characters "+
-			"of a password as %%40 for @", ErrInvalidOption)
+	u, err := ParseDSN(text)
+	if err != nil {
+		return nil, err
 	}
 	o, ok := known[u.Scheme]
 	if !ok {

@@ -2,14 +2,17 @@
 // where locks are kept is said in one place and not in code:
 //
 //	default: redis://redis-a:6379
-//	invoices: [redis://redis-a:6379, redis://redis-b:6379, redis://redis-c:6379]
+//	invoices: ['redis://redis-a:6379?prefix=invoices', redis://redis-b:6379, redis://redis-c:6379]
 //	reports:
-//	  stores: [postgres://db/app, etcd://etcd:2379, redis://redis-a:6379]
+//	  stores: [postgres://db/app, etcd://etcd:2379, 'redis://redis-a:6379?prefix=reports']
 //	  ttl: 30s
 //	  wait: 5s
 //
+// A store serves one set: resources that share one have the same list, strategy
+// and max_ttl, or keep apart in it by a prefix, as redis-a's above.
+//
 // Nothing is read but by [Load], and everything is checked then: an error names
-// the resource and the field, and never shows a DSN.
+// the resource and the field, and never shows a password.
 package config
 
 import (
@@ -37,6 +40,7 @@ const Default = "default"
 // Set is the resources of a file, opened. It is safe for concurrent use.
 type Set struct {
 	path      string
+	openers   []quorum.Opener
 	resources map[string]*Resource
 	unread    []string
 }
@@ -56,13 +60,16 @@ type Resource struct {
 //
 // A variable is QUORUM_NAME_FIELD, with the resource's name in upper case and _
 // for what is neither letter nor digit, or QUORUM_FIELD for the resource
-// [Default]; a list of stores is separated by blanks.
+// [Default]; a list of stores is split as [quorum.SplitDSNs] does.
 func Load(ctx context.Context, path string, environ []string, openers ...quorum.Opener) (*Set, error) {
 	read, unread, err := read(path, environ)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{path: path, resources: map[string]*Resource{}, unread: unread}
+	if err := clash(read, openers); err != nil {
+		return nil, err
+	}
+	s := &Set{path: path, openers: openers, resources: map[string]*Resource{}, unread: unread}
 	for _, name := range names(read) {
 		r, err := open(ctx, name, read[name], openers)
 		if err != nil {
@@ -95,6 +102,9 @@ func (s *Set) Unread() []string { return slices.Clone(s.unread) }
 func (s *Set) Reload(environ []string) error {
 	read, _, err := read(s.path, environ)
 	if err != nil {
+		return err
+	}
+	if err := clash(read, s.openers); err != nil {
 		return err
 	}
 	if had, has := names(s.resources), names(read); !slices.Equal(had, has) {

@@ -84,7 +84,7 @@ func TestR62NamedResourcesFromEachFormat(t *testing.T) {
 
 func TestR64Environment(t *testing.T) {
 	path := write(t, "locks.yaml", "daily: memory://a\ndaily-check: memory://b\n")
-	set := load(t, path, "QUORUM_STORES=memory://x memory://y memory://z", "QUORUM_DAILY_TTL=20s", "QUORUM_DAILY_IN_FLIGHT=9", "QUORUM_DAILY_CHECK_TTL=40s",
+	set := load(t, path, "QUORUM_STORES=memory://x memory://y,memory://z", "QUORUM_DAILY_TTL=20s", "QUORUM_DAILY_IN_FLIGHT=9", "QUORUM_DAILY_CHECK_TTL=40s",
 		"QUORUM_DAILY_TLT=1s", "QUORUM_KEY=k", "QUORUM_TOKEN=7", "QUORUM_VALID_UNTIL=1", "PATH=/bin")
 	if got := set.Unread(); !slices.Equal(got, []string{"QUORUM_DAILY_TLT"}) {
 		t.Errorf("unread variables: %v", got)
@@ -133,6 +133,10 @@ func TestR65SettingsAreCheckedAtStart(t *testing.T) {
 		"a store twice":       {"reports: [memory://a, memory://a]", `resource "reports"`},
 		"unknown scheme":      {"reports: nfs://u:" + secret + "@host/x", `resource "reports": stores`},
 		"no DSN":              {"reports: [{url: 'memory://u:" + secret + "@a'}]", `resource "reports": stores`},
+		"bad DSN":             {"reports: 'memory://u:" + secret + "@a:port'", `resource "reports": stores: quorum: open store 1 of 1: quorum: invalid option: DSN "memory://xxxxx": what follows the colon`},
+		"number as stores":    {"reports: 3", `resource "reports": stores: want a text or a list of texts, not a number`},
+		"table as label":      {"reports: {stores: memory://a, label: {a: b}}", `resource "reports": label: want a text, not a table`},
+		"? without quotes":    {"reports: [memory://a, memory://b?name=x]", "not well-formed; in YAML's [ ] a DSN with a ? stands in quotes"},
 		"malformed":           {"reports: [memory://u:" + secret + "@a", "not well-formed"},
 		"reach":               {"reports: {stores: memory://a, cluster: true}", `resource "reports"`},
 	} {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -224,7 +223,7 @@ func text(v any) (string, error) {
 func texts(v any) ([]string, error) {
 	switch v := v.(type) {
 	case string:
-		return strings.Fields(v), nil
+		return quorum.SplitDSNs(v), nil
 	case []any:
 		var out []string
 		for _, e := range v {
@@ -281,11 +280,23 @@ func flag(v any) (bool, error) {
 	return false, errors.New("want true or false")
 }
 
+// kind says what a value is, in the words of a file and not of Go.
 func kind(v any) string {
-	if v == nil {
+	switch v.(type) {
+	case nil:
 		return "nothing"
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	case int, int64, uint64, float64:
+		return "a number"
 	}
-	return "a " + reflect.TypeOf(v).Kind().String()
+	return "something else" // such as a date of YAML or TOML
 }
 
 // withoutText keeps what kind of error a parser met and where, and not the
@@ -297,6 +308,9 @@ func withoutText(err error) error {
 	where := ""
 	if line := regexp.MustCompile(`line \d+`).FindString(err.Error()); line != "" {
 		where = " near " + line
+	}
+	if strings.HasPrefix(err.Error(), "yaml:") {
+		where += "; in YAML's [ ] a DSN with a ? stands in quotes"
 	}
 	return fmt.Errorf("%w: the file is not well-formed%s", quorum.ErrInvalidOption, where)
 }

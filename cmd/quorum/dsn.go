@@ -33,7 +33,6 @@ func checkDSNs(where string, dsns []string) ([]string, error) {
 var hostAndPort = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?$`)
 
 func checkDSN(text string) (string, error) {
-	u, err := url.Parse(text)
 	switch {
 	case text == "":
 		return "", errors.New("the DSN is empty; write redis://host:port/db or file:/directory")
@@ -41,9 +40,10 @@ func checkDSN(text string) (string, error) {
 		return "", fmt.Errorf("%s is a path and no DSN; write file:%s", text, text)
 	case hostAndPort.MatchString(text):
 		return "", fmt.Errorf("%s is no DSN; write redis://%s for a server", text, text)
-	case err != nil || u.Scheme == "":
-		return "", errors.New("not a DSN of the form redis://host:port/db or file:/directory; " +
-			"escape special characters of a password as %40 for @")
+	}
+	u, err := quorum.ParseDSN(text)
+	if err != nil {
+		return "", err
 	}
 	switch u.Scheme {
 	case "redis", "rediss", "redis+cluster", "rediss+cluster", "postgres", "postgresql", "consul", "consuls", "etcd", "etcds", "kube":

@@ -33,15 +33,15 @@ func TestR63TextThatIsNoDSNIsToldWithWhatToWrite(t *testing.T) {
 		"127.0.0.1:6379":             "redis://127.0.0.1:6379",
 		"/dir":                       "file:/dir",
 		"file:dir":                   "absolute",
-		"file:":                      "absolute",
+		"file:":                      "neither a host nor a path",
 		"file://host/dir":            "absolute",
 		"file:" + missing + "/locks": missing,
 		"sqlite:locks.db":            "sqlite:/file",
 		"sqlite:" + missing + "/x":   missing,
 		"zookeeper://h:1":            "redis://, rediss:// (TLS), postgres://, consul://",
-		"redis://u:s3cret@h:port":    "form",
+		"redis://u:s3cret@h:port":    `DSN "redis://xxxxx": what follows the colon behind the host is no port`,
 		"u:s3cret@h:6379":            "",
-		"s3cret@h":                   "form",
+		"s3cret@h":                   "no scheme",
 	} {
 		_, err := checkArguments([]string{"file:/fine", text})
 		if codeOf(err) != codeUsage || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), "store 2 of 2") {

@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -84,7 +82,7 @@ func (s *set) dsns(stderr io.Writer) ([]string, error) {
 	case s.file != "":
 		return readStoresFile(s.file, stderr)
 	case given:
-		found := splitStores(setting)
+		found := quorum.SplitDSNs(setting)
 		if len(found) == 0 {
 			return nil, usagef("%s is set and names no store; unset it to lock in a directory of this user's own", storesVariable)
 		}
@@ -112,32 +110,4 @@ func checkArguments(dsns []string) ([]string, error) {
 		}
 	}
 	return checked, nil
-}
-
-// splitStores splits at blanks, and at a comma that a DSN follows: a comma may
-// also stand inside a DSN.
-func splitStores(text string) []string {
-	var found []string
-	for _, word := range strings.Fields(text) {
-		for i, part := range strings.Split(word, ",") {
-			if scheme, _, ok := strings.Cut(part, ":"); ok && isScheme(scheme) || i == 0 {
-				found = append(found, part)
-			} else {
-				found[len(found)-1] += "," + part
-			}
-		}
-	}
-	for i := range found {
-		found[i] = strings.Trim(found[i], ",")
-	}
-	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
-}
-
-func isScheme(s string) bool {
-	for _, r := range s {
-		if r < 'a' || r > 'z' {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -12,26 +12,8 @@ import (
 	"testing"
 )
 
-func TestR64StoresAreSplitAtBlanksAndAtCommasBetweenThem(t *testing.T) {
-	for text, want := range map[string][]string{
-		"":                                nil,
-		" \t\n":                           nil,
-		"redis://a":                       {"redis://a"},
-		"redis://a redis://b":             {"redis://a", "redis://b"},
-		"redis://a,rediss://b":            {"redis://a", "rediss://b"},
-		"redis://a, file:/b ,\nredis://c": {"redis://a", "file:/b", "redis://c"},
-		"redis://:p,w@a,redis://b":        {"redis://:p,w@a", "redis://b"},
-		" , ":                             nil,
-		"redis://a b":                     {"redis://a", "b"},
-	} {
-		if got := splitStores(text); !slices.Equal(got, want) {
-			t.Errorf("%q gives %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestStoresFileAndFlagsComeBeforeTheEnvironment(t *testing.T) {
-	t.Setenv(storesVariable, "file:/environment")
+	t.Setenv(storesVariable, "file:/environment,file:/other")
 	file := filepath.Join(t.TempDir(), "stores")
 	if err := os.WriteFile(file, []byte("# one\n  file:/one # the first\n\n# two\nfile:/two\t#\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -40,7 +22,7 @@ func TestStoresFileAndFlagsComeBeforeTheEnvironment(t *testing.T) {
 		set  set
 		want []string
 	}{
-		{set{}, []string{"file:///environment"}},
+		{set{}, []string{"file:///environment", "file:///other"}},
 		{set{stores: []string{"file:/flag"}}, []string{"file:///flag"}},
 		{set{file: file}, []string{"file:///one", "file:///two"}},
 	} {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"unicode"
+
+	"github.com/quorumlock/quorum"
 )
 
 // readStoresFile reads DSNs, one a line. A # at the beginning of a line or
@@ -19,7 +21,7 @@ func readStoresFile(path string, stderr io.Writer) ([]string, error) {
 	var found []string
 	lines := bufio.NewScanner(f)
 	for number := 1; lines.Scan(); number++ {
-		switch dsns := splitStores(withoutComment(lines.Text())); len(dsns) {
+		switch dsns := quorum.SplitDSNs(withoutComment(lines.Text())); len(dsns) {
 		case 0:
 		case 1:
 			found = append(found, dsns[0])
