@@ -25,6 +25,11 @@ func TestR66SlotsRunAsManyAsThereAre(t *testing.T) {
 	run(t, set, "run", "--try", "--slots", "2", "key", "--", "true").expect(75)
 	run(t, set, "run", "--try", "--slots", "3", "key", "--", "true").expect(78)
 	run(t, set, "run", "--try", "--slots", "0", "key", "--", "true").expect(64)
+	run(t, set, "status", "key").expect(0) // slots have names of their own
+	run(t, set, "status", "key#1").expect(75)
+	if r := run(t, set, "status", "--help").expect(0); !strings.Contains(r.stdout.String(), "KEY#1") {
+		t.Errorf("the help does not say how to ask for slots:\n%s", r.stdout)
+	}
 }
 
 func TestR71ForceFreesALock(t *testing.T) {
