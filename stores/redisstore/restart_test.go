@@ -33,14 +33,19 @@ func leave(t *testing.T, s *redisstore.Store) {
 func TestF068ScriptFlush(t *testing.T) {
 	c := client(t, testserver.Redis(t).Addr)
 	s := store(t, c)
-	declareNew(t, s)
+	long := func(o quorum.Owner) quorum.Request { // lasts while scripts are loaded, on any machine
+		r := ask("k", o)
+		r.TTL, r.MaxTTL = time.Minute, time.Minute
+		return r
+	}
+	declareNewFor(t, s, long(quorum.Owner{}))
 	flush := func() {
 		if err := c.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 100 {
-		r := ask("k", owner())
+		r := long(owner())
 		r.Mode = quorum.Mode(i % 2)
 		flush()
 		mustAcquire(t, s, r)
