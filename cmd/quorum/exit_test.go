@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,7 +127,7 @@ func TestF032WaitLimitStartsNothingAndIsKept(t *testing.T) {
 	if r.took < 2200*time.Millisecond {
 		t.Errorf("gave up after %v, before the wait was over", r.took)
 	}
-	if text := r.stderr.String(); !strings.Contains(text, `waiting for "held"`) || !strings.Contains(text, "the night job for ") {
+	if text := r.stderr.String(); !strings.Contains(text, `waiting for "held"`) || !regexp.MustCompile(`the night job \(.* since .*\) for `).MatchString(text) {
 		t.Errorf("after 2 s it is not said who holds the lock and for how long:\n%s", text)
 	}
 }
