@@ -134,7 +134,7 @@ func TestNamesUsedOnceNeedNoConfirmAndLeaveNothing(t *testing.T) {
 	for _, c := range clocks {
 		c.Advance(30 * time.Minute)
 	}
-	acceptance.Poll(t, time.Minute, "the counters' end", func() bool {
+	acceptance.Poll(t, 4*time.Minute, "the counters' end", func() bool {
 		for _, c := range s.clients {
 			if n, err := c.DBSize(t.Context()).Result(); err != nil || n > 10 {
 				return false

@@ -78,9 +78,16 @@ func database(t testing.TB, path, journal string) *sql.DB {
 	return db
 }
 
+// run waits for whoever else writes in the file, such as a call that goes on
+// behind the test.
 func run(t testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+	var err error
+	acceptance.Poll(t, 10*time.Second, query, func() bool {
+		_, err = db.ExecContext(t.Context(), query, args...)
+		return err == nil || !strings.Contains(err.Error(), "SQLITE_BUSY")
+	})
+	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
