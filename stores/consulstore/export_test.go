@@ -4,12 +4,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/api"
+
+	"github.com/quorumlock/quorum/internal/core"
+	"github.com/quorumlock/quorum/internal/model"
 )
 
 // The numbers that the documentation states.
 const (
 	SessionMin, SessionMax = sessionMin, sessionMax
-	StepPeriod, StepMost   = stepPeriod, stepMost
+	StepPeriod, StepMost   = core.StepPeriod, model.FollowMost
 	LockDelay              = lockDelay
 )
 

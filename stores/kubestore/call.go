@@ -137,30 +137,15 @@ func (c *call) failed(key string, err error, races int) error {
 	return c.unsent(c.verb, key, err)
 }
 
-// The step, as the protocol has it.
-const (
-	stepPeriod = 5 * time.Minute
-	stepMost   = 1 << 14 // how far one client's clock moves the step at once
-	stepLast   = 1 << 26 // half of all tokens; a clock beyond it reads the year 2600
-)
-
 // now is the instant to decide at, and the step that the record has then. There
 // is no clock that all clients share, so the step follows the clocks of clients,
 // upward only. Nothing else is decided by it: what is left of a vote or of a
 // quarantine was measured by this client, and the instant is chosen so that the
 // model sees it so.
 func (c *call) now(snap *snapshot, rec *model.Record) (model.Time, error) {
-	period := model.Time(stepPeriod / time.Microsecond)
-	now := model.Time(c.wall().UnixMicro())
-	if snap.set != nil {
-		least := model.Time(rec.Step) * period
-		now = min(max(now, least), least+stepMost*period)
-	}
-	if now/period >= stepLast {
+	now, ok := rec.Follow(model.Time(c.wall().UnixMicro()), snap.set != nil, c.verb != release)
+	if !ok {
 		return 0, fmt.Errorf("%w: the clock of this machine reads %v", quorum.ErrInvalidOption, c.wall())
-	}
-	if c.verb != release {
-		rec.Step = max(rec.Step, int64(now/period))
 	}
 	if rec.Standing == model.Quarantined {
 		if snap.waits > 0 {

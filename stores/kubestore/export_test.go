@@ -4,11 +4,13 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/core"
+	"github.com/quorumlock/quorum/internal/model"
 )
 
 // The numbers that the documentation states.
 const (
-	StepPeriod, StepMost, StepBits = stepPeriod, stepMost, stepBits
+	StepPeriod, StepMost, StepBits = core.StepPeriod, model.FollowMost, stepBits
 )
 
 // SetClock gives the clock by which votes end.
