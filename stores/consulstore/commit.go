@@ -64,7 +64,7 @@ func (c *call) keep(key string, p *plan) {
 		}
 	}
 	if p.writes() && p.after.record.Step > p.before.record.Step && p.before.recordIndex > 0 {
-		c.cleaner.start(c.Store)
+		c.cleaner.Start(cleanLimit, c.cleanRound)
 	}
 }
 

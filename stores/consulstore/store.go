@@ -34,7 +34,7 @@ type Store struct {
 	seen     seen
 	holds    holds
 	spares   spares
-	cleaner  cleaner
+	cleaner  modelstore.Background
 	lines    [lineCount]chan struct{} // each holds one: calls that lost a race for a name
 }
 
@@ -99,7 +99,7 @@ func (s *Store) Limits() quorum.Limits { return s.limits }
 // Close ends what the store does in the background, and closes the connections
 // that [Opener] made for it. A client that was given to [New] is left as it is.
 func (s *Store) Close() error {
-	s.cleaner.close()
+	s.cleaner.Close()
 	if s.owned == nil {
 		return nil
 	}

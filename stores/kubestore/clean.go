@@ -2,7 +2,6 @@ package kubestore
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -71,42 +70,6 @@ func (s *snapshot) idle(now int64) bool {
 	return len(s.lasting()) == 0 && s.count.Number < s.record.Step<<stepBits && s.count.Keep <= now
 }
 
-// cleaner cleans in the background, one round at a time.
-type cleaner struct {
-	mu     sync.Mutex
-	cancel context.CancelFunc // of the round under way
-	done   chan struct{}      // closed when it is over
-	closed bool
-}
-
-func (x *cleaner) start(s *Store) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed || x.cancel != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), cleanLimit)
-	done := make(chan struct{})
-	x.cancel, x.done = cancel, done
-	go func() {
-		defer close(done)
-		defer cancel()
-		_, _ = s.Clean(ctx) // what goes wrong harms no lock and is met again in the next round
-		x.mu.Lock()
-		x.cancel = nil
-		x.mu.Unlock()
-	}()
-}
-
-func (x *cleaner) close() {
-	x.mu.Lock()
-	x.closed = true
-	if x.cancel != nil {
-		x.cancel()
-	}
-	done := x.done
-	x.mu.Unlock()
-	if done != nil {
-		<-done
-	}
-}
+// cleanRound is a round in the background. What goes wrong harms no lock and is
+// met again in the next round.
+func (s *Store) cleanRound(ctx context.Context) { _, _ = s.Clean(ctx) }

@@ -39,7 +39,7 @@ func (c *call) commitRecord(ctx context.Context, p *plan, key string) (*snapshot
 		return nil, err
 	}
 	if p.before.set != nil && p.record.Step > p.before.record.Step {
-		c.cleaner.start(c.Store)
+		c.cleaner.Start(cleanLimit, c.cleanRound)
 	}
 	next := *p.before
 	next.set, next.record, next.fell = o, *p.record, false
