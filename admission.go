@@ -53,8 +53,8 @@ func (a admission) leave() { <-a }
 
 // admitted ends the place of a lease, if it has one. The caller holds d.mu.
 func (l *Lease) admitted() {
-	if l.placed {
-		l.placed = false
+	if l.taking != nil && l.taking.placed {
+		l.taking.placed = false
 		l.locker.admission.leave()
 	}
 }

@@ -33,7 +33,7 @@ func (a *agenda) set(d *driver, at clock.Instant) {
 	switch {
 	case at == core.Never:
 		if d.place > 0 {
-			heap.Remove(&a.heap, d.place-1)
+			heap.Remove(&a.heap, int(d.place)-1)
 		}
 		return
 	case d.place == 0:
@@ -41,7 +41,7 @@ func (a *agenda) set(d *driver, at clock.Instant) {
 		heap.Push(&a.heap, d)
 	case at < d.at:
 		d.at = at
-		heap.Fix(&a.heap, d.place-1)
+		heap.Fix(&a.heap, int(d.place)-1)
 	}
 	if d.place == 1 {
 		a.arm()
@@ -85,13 +85,13 @@ func (h agendaHeap) Len() int           { return len(h) }
 func (h agendaHeap) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h agendaHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i+1, j+1
+	h[i].place, h[j].place = int32(i+1), int32(j+1)
 }
 
 func (h *agendaHeap) Push(x any) {
 	d := x.(*driver)
 	*h = append(*h, d)
-	d.place = len(*h)
+	d.place = int32(len(*h))
 }
 
 func (h *agendaHeap) Pop() any {

@@ -14,22 +14,27 @@ type verb struct {
 	*driver
 	q       *core.Quorum
 	decided func() bool
+	answers []core.Answer // of each member, the last
 	done    chan struct{}
 	over    bool
 }
 
 // drive prepares a verb.
 func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
-	v := &verb{driver: newDriver(ctx, c, clock.Go(), q), q: q, done: make(chan struct{})}
-	v.health, v.answers = c.health, make([]core.Answer, len(c.members))
-	v.settled = func(clock.Instant) func() {
-		if !v.over && v.decided() {
-			v.over = true
-			close(v.done)
-		}
-		return nil
-	}
+	v := &verb{q: q, answers: make([]core.Answer, len(c.members)), done: make(chan struct{})}
+	v.driver = newDriver(ctx, q, v, &means{
+		set: c, clock: clock.Go(), health: c.health, answered: func(i int, a core.Answer) { v.answers[i] = a },
+	})
 	return v
+}
+
+// settled looks after each event whether the verb is decided.
+func (v *verb) settled(clock.Instant) func() {
+	if !v.over && v.decided() {
+		v.over = true
+		close(v.done)
+	}
+	return nil
 }
 
 // run carries an event to its decision, or to the end of the caller's context.

@@ -46,8 +46,8 @@ func (j delivery) carry(limit *alarm) {
 	}
 	d.do(func(now clock.Instant) {
 		d.hear(now, c.Store, c.Req.Verb, err, nested)
-		if d.answers != nil && c.Req.Verb != core.Release {
-			d.answers[c.Store] = a
+		if d.answered != nil && c.Req.Verb != core.Release {
+			d.answered(c.Store, a)
 		}
 		d.m.Answer(now, c.Store, c.Seq, a)
 	})

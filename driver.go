@@ -18,26 +18,39 @@ import (
 // goroutine that waits for an event: a call has one until the store's answer,
 // and an agenda or a timer stands for the machine's next instant.
 type driver struct {
-	set   *CombinedStore
-	clock clock.Clock
-	// settled runs under mu after every event; what it returns, if anything,
-	// runs after mu is free and before the calls leave.
-	settled func(now clock.Instant) func()
-	// met hears every answer, without mu.
-	met    func(store int, err error, nested []Vote)
-	crew   *crew   // makes the calls; nil starts a goroutine for each
-	agenda *agenda // wakes the machine; nil has a timer for it
-	health *health // learns from them; nil learns nothing
+	*means
+	owner owner
 
 	mu      sync.Mutex
 	m       core.Machine
 	base    context.Context // carries values to the stores; it is never cancelled
 	timer   *time.Timer
 	at      clock.Instant // under the agenda's mu, as place: when the machine is woken
-	place   int           // in the agenda, from 1; 0 is none
+	place   int32         // in the agenda, from 1; 0 is none
 	stopped bool          // nothing leaves any more
-	replies []heard       // of each store, the last; nil while there was nothing to say
-	answers []core.Answer // the same, for who must know more of them; nil keeps none
+	replies *[]heard      // of each store, the last; nil while there was nothing to say
+}
+
+// means is what a driver carries with. The leases of a Locker share one, since
+// each is to be small.
+type means struct {
+	set   *CombinedStore
+	clock clock.Clock
+	// met hears every answer, without the driver's mu.
+	met func(store int, err error, nested []Vote)
+	// answered hears those that are no release's, under mu.
+	answered func(store int, a core.Answer)
+
+	crew   *crew   // makes the calls; nil starts a goroutine for each
+	agenda *agenda // wakes the machine; nil has a timer for it
+	health *health // learns from them; nil learns nothing
+}
+
+// owner is whose machine a driver drives. settled runs under mu after every
+// event; what it returns, if anything, runs after mu is free and before the
+// calls leave.
+type owner interface {
+	settled(now clock.Instant) func()
 }
 
 // heard is what a store answered last: to a release, and to anything else.
@@ -55,9 +68,10 @@ func (d *driver) hear(now clock.Instant, store int, verb core.Verb, err error, n
 		return
 	}
 	if d.replies == nil {
-		d.replies = make([]heard, len(d.set.members))
+		all := make([]heard, len(d.set.members))
+		d.replies = &all
 	}
-	if r := &d.replies[store]; verb == core.Release {
+	if r := &(*d.replies)[store]; verb == core.Release {
 		r.undone = err
 	} else {
 		r.err, r.nested, r.at = err, nested, now
@@ -69,18 +83,12 @@ func (d *driver) reply(store int) heard {
 	if d.replies == nil {
 		return heard{}
 	}
-	return d.replies[store]
+	return (*d.replies)[store]
 }
 
 // newDriver returns a driver whose calls carry the values of ctx.
-func newDriver(ctx context.Context, set *CombinedStore, c clock.Clock, m core.Machine) *driver {
-	d := &driver{}
-	d.init(context.WithoutCancel(ctx), set, c, m)
-	return d
-}
-
-func (d *driver) init(base context.Context, set *CombinedStore, c clock.Clock, m core.Machine) {
-	d.set, d.clock, d.m, d.base = set, c, m, base
+func newDriver(ctx context.Context, m core.Machine, o owner, with *means) *driver {
+	return &driver{means: with, owner: o, m: m, base: context.WithoutCancel(ctx)}
 }
 
 // do runs one event and carries out what follows from it.
@@ -93,10 +101,7 @@ func (d *driver) do(event func(now clock.Instant)) {
 	}
 	now := d.clock.Now()
 	event(now)
-	var news func()
-	if d.settled != nil {
-		news = d.settled(now)
-	}
+	news := d.owner.settled(now)
 	if lends {
 		*calls = d.m.Calls()
 	} else {

@@ -32,6 +32,7 @@ type seat struct {
 
 // refill is one store on its way.
 type refill struct {
+	keeper *keeper
 	seat
 	d      *driver
 	m      *core.Refill
@@ -101,20 +102,19 @@ func (k *keeper) start(at seat) {
 		return
 	}
 	def := k.l.def
-	r := &refill{seat: at, m: core.NewRefill(core.RefillConfig{
+	r := &refill{keeper: k, seat: at, m: core.NewRefill(core.RefillConfig{
 		Rule: at.set.rule, Store: at.i, CallLimit: callLimit(def.ttl, 1),
 		Request: core.Request{MaxTTL: def.maxTTL, Set: uint64(k.l.print)},
 	})}
-	r.d = newDriver(context.Background(), at.set, def.clock, r.m)
-	r.d.crew, r.d.agenda = k.l.crew, k.l.agenda
-	r.d.settled = func(now clock.Instant) func() { return k.settled(r, now) }
+	r.d = newDriver(context.Background(), r.m, r, &means{set: at.set, clock: def.clock, crew: k.l.crew, agenda: k.l.agenda})
 	k.running[at] = r
 	// Not here: the event would lock what is locked.
 	go r.d.do(func(now clock.Instant) { r.m.Start(now) })
 }
 
 // settled looks at a refill after each event.
-func (k *keeper) settled(r *refill, now clock.Instant) func() {
+func (r *refill) settled(now clock.Instant) func() {
+	k := r.keeper
 	name := r.set.members[r.i].Name()
 	switch stage := r.m.Stage(); {
 	case stage == core.RefillDone:

@@ -3,7 +3,6 @@ package quorum
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -20,41 +19,51 @@ type Lease struct {
 	m      *core.Lease // under d.mu
 	set    *settings   // the Locker's, where nothing was given for this one alone; never changed
 	key    string
-	owner  Owner
-	digest string // of the owner, once it listens
-	outer  *Lease // the lease in whose context this one was taken
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	digest string          // of the owner, once it listens
+	outer  *Lease          // the lease in whose context this one was taken
+	values context.Context // those of Acquire's context, and not its end
 
-	decided chan struct{} // closed when Acquire has its answer
-	won     bool          // under d.mu, as all below
-	failure error
+	taking  *taking // nil once Acquire has its answer; under d.mu, as all below
+	ctx     *leaseContext
 	token   int64
-	held    time.Duration
 	started clock.Instant
 	cause   error // why it is over
-	closing error // set when the locker closes it
-	waits   map[uint32]chan error
-	heirs   map[uint32]*Lease // promotions under way, and the lease that each would make
-	serial  uint32
-	mode    Mode
-	final   []Vote // once another Lease carries it on
+	asked   map[uint32]asked
 	release *release
-	news    []Event
 	after   []func() // to be done once mu is free
-	placed  bool     // it has a place of the admission
-	freed   bool     // tell who waits here for the key, once mu is free
-	listens bool
+	serial  uint32   // of what was asked last
 	left    core.Set // stores told as given up on
+	mode    Mode
+	freed   bool // tell who waits here for the key, once mu is free
+	listens bool
 
 	until atomic.Int64 // end of validity; in the past once it is over
 }
 
+// taking is what a lease needs until Acquire has its answer: one that is held
+// is to be small.
+type taking struct {
+	decided chan struct{} // closed with the answer
+	won     bool
+	failure error
+	ended   error // of the context that ended the wait
+	placed  bool  // it has a place of the admission
+}
+
+// asked is an extension or a change of mode that somebody waits for.
+type asked struct {
+	answer chan error
+	heir   *Lease // that a promotion would make
+}
+
 // release is one attempt at giving back, which several callers may share.
 type release struct {
-	done chan struct{}
-	err  error
+	done  chan struct{}
+	err   error
+	votes []Vote // where it is over because another Lease carries it on
 }
+
+func (l *Lease) owner() Owner { return Owner{ID: OwnerID(l.m.Quorum().ID())} }
 
 // Key returns the key that is locked.
 func (l *Lease) Key() string { return l.key }
@@ -64,11 +73,6 @@ func (l *Lease) Key() string { return l.key }
 // same as long as the lease lives and after, so that a resource that compares
 // tokens refuses a holder that does not know yet that it has lost.
 func (l *Lease) Token() int64 { return l.token }
-
-// Context returns a context that ends when the lease is lost or released;
-// [context.Cause] then says why: a [*LostError], or [ErrReleased]. It carries
-// the values of the context given to Acquire, and not its end.
-func (l *Lease) Context() context.Context { return l.ctx }
 
 // Remaining returns for how long the holder may still believe that it holds
 // the lock: TTL, minus the time since the last confirmed request left, minus
@@ -109,8 +113,8 @@ func (l *Lease) Previous() Previous {
 func (l *Lease) Votes() []Vote {
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
-	if l.final != nil {
-		return l.final
+	if l.release != nil && l.release.votes != nil {
+		return l.release.votes
 	}
 	return l.d.votes(l.m.Quorum().View)
 }
@@ -134,7 +138,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 			answer <- l.cause
 			return
 		}
-		l.m.Extend(now, l.expect(answer), ttl)
+		l.m.Extend(now, l.expect(asked{answer: answer}), ttl)
 	})
 	select {
 	case err := <-answer:
@@ -144,14 +148,14 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 }
 
-// expect numbers what is about to be asked of the machine, and keeps who waits
-// for its end. The caller holds d.mu.
-func (l *Lease) expect(answer chan error) uint32 {
-	if l.waits == nil {
-		l.waits = map[uint32]chan error{}
+// expect numbers what is about to be asked of the machine. The caller holds
+// d.mu.
+func (l *Lease) expect(a asked) uint32 {
+	if l.asked == nil {
+		l.asked = map[uint32]asked{}
 	}
 	l.serial++
-	l.waits[l.serial] = answer
+	l.asked[l.serial] = a
 	return l.serial
 }
 
@@ -209,22 +213,7 @@ func (l *Lease) end(cause error) {
 		l.cause = cause
 	}
 	l.until.Store(int64(-core.Never))
-	cause = l.cause
+	cause, ctx := l.cause, l.ctx
 	l.d.mu.Unlock()
-	l.cancel(cause)
-}
-
-type leaseKey struct{}
-
-// Held returns nil when ctx comes from a lease on key, of any Locker, that is
-// still held, and otherwise an error: [ErrNotHeld] when there is no such
-// lease, or what [Lease.Err] says. It does no I/O.
-func Held(ctx context.Context, key string) error {
-	l, _ := ctx.Value(leaseKey{}).(*Lease)
-	for ; l != nil; l = l.outer {
-		if l.key == key {
-			return l.Err()
-		}
-	}
-	return fmt.Errorf("%w: the context comes from no lease on %q", ErrNotHeld, key)
+	ctx.end(cause)
 }

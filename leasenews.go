@@ -45,14 +45,11 @@ func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 	if quiet {
 		l.tellLeftovers()
 	}
-	news, cause, after, freed := l.news, l.cause, l.after, l.freed
-	l.news, l.after, l.freed = nil, nil, false
+	cause, ctx, after, freed := l.cause, l.ctx, l.after, l.freed
+	l.after, l.freed = nil, false
 	return func() {
 		if cause != nil {
-			l.cancel(cause)
-		}
-		for _, e := range news {
-			l.set.observe(e)
+			ctx.end(cause)
 		}
 		for _, f := range after {
 			f()
@@ -79,11 +76,10 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 	switch n.Kind {
 	case core.NoticeAcquired:
 		l.admitted()
-		l.won, l.token = true, q.Token()
-		l.held = now.Sub(l.started)
-		l.tell(Event{Kind: EventAcquired, Took: l.held})
+		l.taking.won, l.token = true, q.Token()
+		l.tell(Event{Kind: EventAcquired, Took: now.Sub(l.started)})
 		l.started = now
-		close(l.decided)
+		close(l.taking.decided)
 	case core.NoticeAttempt:
 		l.admitted()
 		l.refused(now, n.Failure)
@@ -92,10 +88,10 @@ func (l *Lease) take(now clock.Instant, n core.Notice) {
 		l.listen(true)
 	case core.NoticeFailed:
 		l.admitted()
-		l.failure = l.why(now, n)
-		l.cause = l.failure
-		l.tell(Event{Kind: EventFailed, Took: now.Sub(l.started), Err: l.failure})
-		close(l.decided)
+		l.cause = l.why(now, n)
+		l.taking.failure = l.cause
+		l.tell(Event{Kind: EventFailed, Took: now.Sub(l.started), Err: l.cause})
+		close(l.taking.decided)
 	case core.NoticeStill:
 		l.tellWaiting(now, n)
 	case core.NoticeRenewed:
@@ -147,8 +143,8 @@ func (l *Lease) listen(holds bool) {
 
 // answer tells who waits for the end of an extension or a change of mode.
 func (l *Lease) answer(n core.Notice, failed func() error) {
-	wait := l.waits[n.Serial]
-	delete(l.waits, n.Serial)
+	wait := l.asked[n.Serial].answer
+	delete(l.asked, n.Serial)
 	switch {
 	case wait == nil:
 	case n.OK:
@@ -188,8 +184,8 @@ func (l *Lease) afterLoss() error {
 // lost says why the lease is over. By whose force, its own votes tell.
 func (l *Lease) lost(why LossReason) *LostError {
 	e := &LostError{Key: l.key, Token: l.token, Reason: why}
-	for i := range l.d.replies {
-		err := l.d.replies[i].err
+	for i := range l.d.set.members {
+		err := l.d.reply(i).err
 		if refused := (*RefusedError)(nil); why == LostForced && refusedAs(err, &refused) && refused.Forced {
 			e.By = refused.Label
 		}
@@ -228,7 +224,7 @@ func (l *Lease) why(now clock.Instant, n core.Notice) error {
 	case core.EndWait:
 		e.reasons = append(e.reasons, fmt.Errorf("gave up after waiting %v: %w", l.set.wait, context.DeadlineExceeded))
 	case core.EndCancelled:
-		e.reasons = append(e.reasons, l.closing)
+		e.reasons = append(e.reasons, l.taking.ended)
 	case core.EndClosed:
 		e.reasons = []error{ErrClosed}
 	}
@@ -254,8 +250,8 @@ func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
 // holder says who has the name, as far as the stores last told, and how much is
 // left of the time that they told then: who waits in line asks seldom.
 func (l *Lease) holder(now clock.Instant) (label string, left time.Duration) {
-	for i := range l.d.replies {
-		r := &l.d.replies[i]
+	for i := range l.d.set.members {
+		r := l.d.reply(i)
 		if refused := (*RefusedError)(nil); refusedAs(r.err, &refused) && refused.Outcome == OutcomeContended {
 			label, left = refused.Label, max(refused.Left-now.Sub(r.at), 0)
 		}
@@ -292,5 +288,5 @@ func (l *Lease) tell(e Event) {
 	case EventAcquired, EventFailed, EventRenewFailed, EventWaiting:
 		e.Votes = l.d.votes(l.m.Quorum().View)
 	}
-	l.news = append(l.news, e)
+	l.after = append(l.after, func() { l.set.observe(e) })
 }

@@ -32,7 +32,7 @@ type news struct {
 	to     []*Lease
 }
 
-func (c *crowd) add(l *Lease) { c.listeners, l.digest = append(c.listeners, l), l.owner.Digest() }
+func (c *crowd) add(l *Lease) { c.listeners, l.digest = append(c.listeners, l), l.owner().Digest() }
 
 // join puts a lease in line, and reports whether it is to ask now. Readers ask
 // side by side as long as none was denied: they do not wait for one another.

@@ -20,6 +20,7 @@ import (
 type Locker struct {
 	set       *CombinedStore
 	def       settings
+	means     *means            // of its leases
 	usual     *core.LeaseConfig // of leases with these
 	print     Fingerprint
 	who       string // host, process and start, for labels
@@ -80,6 +81,7 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 	l.agenda = &agenda{clock: def.clock, crew: l.crew}
 	l.keeper, l.hub = newKeeper(l), newHub(l)
 	l.usual = l.config(&l.def)
+	l.means = &means{set: set, clock: def.clock, met: l.met, crew: l.crew, agenda: l.agenda, health: l.health}
 	return l, nil
 }
 
@@ -176,19 +178,20 @@ func (l *Locker) acquire(ctx context.Context, key string, s *settings) (*Lease, 
 
 // await waits for the machine's decision, which the end of ctx brings about.
 func (l *Lease) await(ctx context.Context) (won bool, failure error) {
+	t := l.taking
 	select {
-	case <-l.decided:
+	case <-t.decided:
 	case <-ctx.Done():
 		l.d.do(func(now clock.Instant) {
-			l.closing = ctx.Err()
+			t.ended = ctx.Err()
 			l.m.Cancel(now, core.EndCancelled)
 		})
-		<-l.decided // the machine bounds this
+		<-t.decided // the machine bounds this
 	}
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
-	l.decided = nil // a held lease is to be small
-	return l.won, l.failure
+	l.taking = nil
+	return t.won, t.failure
 }
 
 // lease makes a lease that has asked nothing yet, for a new owner or one that
@@ -209,12 +212,12 @@ func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner
 	}
 	own := core.Own{Key: key, ID: core.ID(owner.ID), Ask: l.set.askOrder(key)}
 	lease := &Lease{
-		locker: l, key: key, owner: Owner{ID: owner.ID}, set: s, m: core.NewLeaseOf(cfg, own, binary.BigEndian.Uint64(random[16:])),
-		decided: make(chan struct{}), started: s.clock.Now(), placed: placed,
+		locker: l, key: key, set: s, m: core.NewLeaseOf(cfg, own, binary.BigEndian.Uint64(random[16:])),
+		taking: &taking{decided: make(chan struct{}), placed: placed}, started: s.clock.Now(),
 	}
+	lease.carry(ctx)
 	lease.d = &lease.own
-	lease.d.init(lease.carry(ctx), l.set, s.clock, lease.m)
-	lease.d.settled, lease.d.met, lease.d.crew, lease.d.agenda, lease.d.health = lease.settled, l.met, l.crew, l.agenda, l.health
+	lease.d.means, lease.d.m, lease.d.owner, lease.d.base = l.means, lease.m, lease, lease.values
 	if !l.watch(lease) {
 		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
 	}
@@ -261,16 +264,6 @@ func (l *Locker) callLimit(s *settings) time.Duration {
 // renewGrains is in how many bunches the leases of a Locker are renewed: those of
 // one share round trips.
 const renewGrains = 256
-
-// carry makes the context of a lease out of the values of its caller's, and
-// returns these.
-func (l *Lease) carry(ctx context.Context) (values context.Context) {
-	l.outer, _ = ctx.Value(leaseKey{}).(*Lease)
-	l.until.Store(int64(-core.Never))
-	values = context.WithoutCancel(ctx)
-	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(values, leaseKey{}, l))
-	return values
-}
 
 // Do takes the lock, calls fn and gives the lock back. It is the one call that
 // joins the two contexts: the one fn gets ends with ctx and with the lease. fn

@@ -27,11 +27,10 @@ func (l *Lease) Mode() Mode {
 // promotion had won by then, or it is undone.
 func (l *Lease) Promote(ctx context.Context) (*Lease, error) {
 	heir := &Lease{
-		locker: l.locker, d: l.d, m: l.m, set: l.set, key: l.key, won: true,
+		locker: l.locker, d: l.d, m: l.m, set: l.set, key: l.key,
 	}
 	heir.carry(ctx)
 	if err := l.change(ctx, "promote", heir); err != nil {
-		heir.cancel(err)
 		return nil, err
 	}
 	return heir, nil
@@ -62,16 +61,12 @@ func (l *Lease) change(ctx context.Context, op string, heir *Lease) error {
 			answer <- l.fails(op, fmt.Errorf("%w: the lease is exclusive already", ErrInvalidOption))
 			return
 		}
-		serial = l.expect(answer)
+		serial = l.expect(asked{answer, heir})
 		if heir == nil {
 			l.m.Demote(now, serial)
-			return
+		} else {
+			l.m.Promote(now, serial)
 		}
-		if l.heirs == nil {
-			l.heirs = map[uint32]*Lease{}
-		}
-		l.heirs[serial] = heir
-		l.m.Promote(now, serial)
 	})
 	select {
 	case err := <-answer:
@@ -82,7 +77,7 @@ func (l *Lease) change(ctx context.Context, op string, heir *Lease) error {
 		return l.fails(op, ctx.Err())
 	}
 	l.d.do(func(now clock.Instant) {
-		if l.waits[serial] != nil {
+		if _, waits := l.asked[serial]; waits {
 			l.m.Desist(now, serial)
 		}
 	})
@@ -100,12 +95,11 @@ func (l *Lease) fails(op string, why error) error {
 // changed tells how a change of mode ended that leaves the lease what it is.
 func (l *Lease) changed(n core.Notice) {
 	op := "demote"
-	if l.heirs[n.Serial] != nil {
+	if l.asked[n.Serial].heir != nil {
 		op, n.OK = "promote", false // one that won while the lease was given back
 	} else if n.OK {
 		l.tell(Event{Kind: EventDemoted})
 	}
-	delete(l.heirs, n.Serial)
 	l.answer(n, func() error {
 		switch n.Failure {
 		case core.ByHeld:
@@ -124,26 +118,26 @@ func (l *Lease) changed(n core.Notice) {
 // promotes reports whether n tells of a promotion that another Lease carries
 // on. A lease that is being given back carries it itself, to the stores.
 func (l *Lease) promotes(n core.Notice) bool {
-	return n.OK && l.heirs[n.Serial] != nil && l.cause == nil && l.release == nil
+	return n.OK && l.asked[n.Serial].heir != nil && l.cause == nil && l.release == nil
 }
 
 // handOn ends l, whose machine and driver another Lease has from now on.
 func (l *Lease) handOn(now clock.Instant, serial uint32, rest []core.Notice) func() {
-	heir := l.heirs[serial]
-	delete(l.heirs, serial)
-	l.cause, l.final = ErrReleased, l.d.votes(l.m.Quorum().View)
-	l.release = &release{done: make(chan struct{})}
+	promotion := l.asked[serial]
+	heir := promotion.heir
+	delete(l.asked, serial)
+	l.cause = ErrReleased
+	l.release = &release{done: make(chan struct{}), votes: l.d.votes(l.m.Quorum().View)}
 	close(l.release.done)
 
 	heir.token, heir.started, heir.serial = l.m.Quorum().Token(), now, l.serial
-	heir.waits, heir.heirs, heir.left = l.waits, l.heirs, l.left
-	heir.d.settled = heir.settled
-	if heir.owner, heir.listens = l.owner, l.listens; l.listens {
+	heir.asked, heir.left = l.asked, l.left
+	heir.d.owner = heir
+	if heir.listens = l.listens; l.listens {
 		l.locker.hub.replace(l, heir)
 	}
 	l.locker.replace(l, heir)
 	heir.tell(Event{Kind: EventPromoted})
-	l.waits[serial] <- nil
-	delete(l.waits, serial)
+	promotion.answer <- nil
 	return heir.hear(now, rest)
 }

@@ -134,8 +134,7 @@ func newSetChange(ctx context.Context, from, to *Locker, until ChangeStage) (*se
 		Until: core.ChangeStage(until), CallLimit: callLimit(to.def.ttl, 1),
 		Request: core.Request{MaxTTL: between.def.maxTTL},
 	})
-	c.d = newDriver(ctx, set, to.def.clock, c.m)
-	c.d.settled = c.settled
+	c.d = newDriver(ctx, c.m, c, &means{set: set, clock: to.def.clock})
 	return c, nil
 }
 

@@ -122,6 +122,9 @@ func NewQuorum(cfg Config) *Quorum {
 	return &q
 }
 
+// ID returns the owner's.
+func (q *Quorum) ID() ID { return q.own.ID }
+
 // Phase returns where the Quorum stands.
 func (q *Quorum) Phase() Phase { return q.phase }
 
