@@ -305,6 +305,42 @@ func TestAmnesiaKeeperSweepsAndStops(t *testing.T) {
 	})
 }
 
+// files is a store as a file is: it forgets nothing, and others can take its
+// record away.
+type files struct{ *memstore.Store }
+
+func (s files) Limits() quorum.Limits {
+	l := s.Store.Limits()
+	l.Forgets, l.Reach = false, quorum.ReachHost
+	return l
+}
+
+func TestAmnesiaKeeperSweepsWhatOthersCanEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, 3, quorum.Consensus(), memstore.Forgetful())
+		var members []quorum.Store
+		for _, m := range b.memory {
+			members = append(members, files{m})
+		}
+		set, err := quorum.Combine(quorum.Consensus(), members...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.set = set
+		l := b.locker()
+		b.expect(l, "k", 0)
+		last := b.ask("k")[2]
+		b.memory[last].Restart(false) // acquisitions of k do not need it
+		for range 4 {
+			time.Sleep(31 * time.Second)
+			b.expect(l, "k", 0)
+		}
+		if n := b.seen(quorum.EventRefilled); len(n) != 1 || n[0].Store != b.memory[last].Name() || n[0].Err != nil {
+			t.Errorf("stores that came back: %+v, want the one that was emptied", n)
+		}
+	})
+}
+
 func TestAmnesiaSilentStoreKeepsAnotherOut(t *testing.T) {
 	// b and c forgot and a is silent: a could still vouch, so they stay out, and
 	// that is said once a minute.

@@ -19,7 +19,7 @@ type keeper struct {
 	mu      sync.Mutex
 	closed  bool
 	swept   clock.Instant
-	sweeps  bool // some store may forget
+	sweeps  bool // some store may be in quarantine
 	running map[seat]*refill
 	told    map[seat]bool
 }
@@ -46,13 +46,21 @@ const stuckAgain = time.Minute
 func newKeeper(l *Locker) *keeper {
 	k := &keeper{l: l, running: map[seat]*refill{}, told: map[seat]bool{}}
 	for _, s := range l.set.leaves() {
-		k.sweeps = k.sweeps || s.Limits().Forgets
+		k.sweeps = k.sweeps || quarantines(s)
 	}
 	return k
 }
 
-// sweep looks at every store that may forget, at most once in half a MaxTTL:
-// one that acquisitions happen not to need would otherwise stay in quarantine
+// quarantines reports whether a store may come to be in quarantine: it forgets,
+// or it keeps a record that others can take away, as a file that is deleted.
+func quarantines(s Store) bool {
+	_, keeps := As[HighWater](s)
+	limits := s.Limits()
+	return limits.Forgets || keeps && limits.Reach >= ReachHost
+}
+
+// sweep looks at every store that may be in quarantine, at most once in half a
+// MaxTTL: one that acquisitions happen not to need would otherwise stay there
 // until they do.
 func (k *keeper) sweep() {
 	if !k.sweeps {
@@ -70,12 +78,12 @@ func (k *keeper) sweep() {
 	}
 }
 
-// each visits the seats of all stores that may forget.
+// each visits the seats of all stores that may be in quarantine.
 func (k *keeper) each(set *CombinedStore, visit func(seat)) {
 	for i, m := range set.members {
 		if inner, ok := As[*CombinedStore](m); ok {
 			k.each(inner, visit)
-		} else if m.Limits().Forgets {
+		} else if quarantines(m) {
 			visit(seat{set, i})
 		}
 	}

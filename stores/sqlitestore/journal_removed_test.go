@@ -23,6 +23,7 @@ func TestR46JournalRemovedWhileHeld(t *testing.T) {
 	}
 	_, err := s.Extend(t.Context(), r)
 	wantFailure(t, err, errJournal, s.file.path)
+	t.Setenv("SQLITESTORE_TEST_CYCLES", "1")
 	cmd, out := start(t, "cycle", s.file.path)
 	_, _ = io.Copy(io.Discard, out)
 	_ = cmd.Wait()
