@@ -18,7 +18,7 @@ import (
 type admission chan struct{}
 
 // enter waits for a place until ctx ends, wait is over (below 0 is never; 0 is
-// a single attempt, which may wait for its turn), or the Locker closes. It
+// a single attempt, which may wait for its turn), or closing is closed. It
 // returns what is left of wait.
 func (a admission) enter(ctx context.Context, wait time.Duration, closing <-chan struct{}) (time.Duration, error) {
 	select {

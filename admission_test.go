@@ -171,3 +171,54 @@ func TestPlaceIsGivenBackByWhoIsOvertaken(t *testing.T) {
 	quorum.Overtaken(l, cycle)
 	cycle()
 }
+
+// Releases have places of their own, and what is given back by Close needs none.
+func TestReleasesWaitForNoAcquisitionAndCloseForNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bed) {
+		l := b.locker(quorum.InFlight(1))
+		free, stuck, behind := must(t, l, "free"), must(t, l, "stuck"), must(t, l, "behind")
+		b.settle()
+		for _, sp := range b.spoil {
+			sp.Set(storetest.On(func(c storetest.Call) bool {
+				return c.Verb == storetest.VerbAcquire || c.Request.Key == "stuck"
+			}, storetest.Hang()))
+		}
+		waiting := crowd(t.Context(), l, 5)
+		synctest.Wait()
+		start := time.Now()
+		if err := free.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		within(t, "a release beside acquisitions that hang", since(start), 0, 0)
+
+		back := make(chan error, 2)
+		go func() { back <- stuck.Release(t.Context()) }()
+		synctest.Wait()
+		go func() { back <- behind.Release(t.Context()) }()
+		synctest.Wait()
+		if n := b.held("behind"); n != 3 {
+			t.Fatalf("the second of two releases was sent while one may be: held by %d stores", n)
+		}
+		closed := make(chan error)
+		go func() { closed <- l.Close(t.Context()) }()
+		if err := <-back; err != nil {
+			t.Error(err)
+		}
+		within(t, "a release that Close made", since(start), 0, 0)
+		b.checkEmpty("behind")
+		for range cap(waiting) {
+			if err := <-waiting; !errors.Is(err, quorum.ErrClosed) {
+				t.Errorf("an acquisition beside Close: %v", err)
+			}
+		}
+		for _, sp := range b.spoil {
+			sp.Set()
+			sp.Thaw()
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		<-back
+		b.checkEmpty("stuck")
+	})
+}

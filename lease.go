@@ -190,8 +190,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.d.wake() // an end that has passed unnoticed comes first
 	l.end(ErrReleased)
 	// Many that are given back at once would time one another out, as many that
-	// are taken. No release waits for longer than a call that is late.
-	if _, err := l.locker.releases.enter(context.Background(), l.locker.callLimit(l.set), nil); err == nil {
+	// are taken. No release waits for longer than a call that is late, nor once
+	// Close has made it.
+	if _, err := l.locker.releases.enter(context.Background(), l.locker.callLimit(l.set), r.done); err == nil {
 		defer l.locker.releases.leave()
 	}
 	l.d.do(func(now clock.Instant) {
