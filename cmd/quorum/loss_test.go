@@ -3,15 +3,14 @@
 package main
 
 import (
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/quorumlock/quorum/internal/testserver"
 )
 
 // family is a script whose shell stays the parent of: a child, a grandchild, a
@@ -81,13 +80,13 @@ func TestF152LossHasItsOwnCodeWhateverTheCommandsIs(t *testing.T) {
 func TestF043CutOffCommandIsGoneBeforeTheNextStarts(t *testing.T) {
 	t.Parallel()
 	_, set := newRedisSet(t, 3)
-	var cut []*proxy
+	var cut []*testserver.Proxy
 	near := set
 	for _, dsn := range strings.Fields(set) {
 		addr := strings.TrimPrefix(dsn[:strings.LastIndex(dsn, "/")], "redis://")
-		p := newProxy(t, addr)
+		p := testserver.NewProxy(t, addr)
 		cut = append(cut, p)
-		near = strings.Replace(near, addr, p.addr(), 1)
+		near = strings.Replace(near, addr, p.Addr, 1)
 	}
 	beats, started := filepath.Join(t.TempDir(), "beats"), filepath.Join(t.TempDir(), "started")
 	first := begin(t, near, "run", "--ttl", "3s", "key", "--", "sh", "-c",
@@ -95,7 +94,7 @@ func TestF043CutOffCommandIsGoneBeforeTheNextStarts(t *testing.T) {
 	eventually(t, 10*time.Second, "the first command runs", func() bool { _, err := os.Stat(beats); return err == nil })
 	second := begin(t, set, "run", "--ttl", "3s", "key", "--", "sh", "-c", "date +%s%N >"+started)
 	for _, p := range cut {
-		p.drop()
+		p.Silence()
 	}
 	second.expect(0)
 	first.expect(codeLost)
@@ -116,79 +115,4 @@ func readTime(t *testing.T, file string) time.Time {
 		t.Fatal(err)
 	}
 	return time.Unix(0, ns)
-}
-
-// proxy passes bytes on until it drops them; connections stay open.
-type proxy struct {
-	listener net.Listener
-	to       string
-
-	mu      sync.Mutex
-	dropped bool
-	conns   []net.Conn
-}
-
-func newProxy(t *testing.T, to string) *proxy {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{listener: listener, to: to}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			p.mu.Lock()
-			p.conns = append(p.conns, in, out)
-			p.mu.Unlock()
-			all.Go(func() { p.pass(in, out) })
-			all.Go(func() { p.pass(out, in) })
-		}
-	})
-	t.Cleanup(func() {
-		listener.Close()
-		p.mu.Lock()
-		for _, c := range p.conns {
-			c.Close()
-		}
-		p.mu.Unlock()
-		all.Wait()
-	})
-	return p
-}
-
-func (p *proxy) addr() string { return p.listener.Addr().String() }
-
-func (p *proxy) drop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dropped = true
-}
-
-// lossy counts as passed on what is dropped.
-type lossy struct {
-	io.Writer
-	*proxy
-}
-
-func (l lossy) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dropped {
-		return len(b), nil
-	}
-	return l.Writer.Write(b)
-}
-
-func (p *proxy) pass(from, to net.Conn) {
-	_, _ = io.Copy(lossy{to, p}, from)
 }

@@ -22,6 +22,8 @@ import (
 type RedisNode struct {
 	// Addr is its host and port. It stays the same over restarts.
 	Addr string
+	// TLSAddr is where it serves over TLS too, with [RedisTLS].
+	TLSAddr string
 
 	process
 	port    int
@@ -33,6 +35,7 @@ type redisOptions struct {
 	config   []string
 	env      []string
 	sentinel bool
+	tls      bool
 }
 
 // RedisOption is a setting of [Redis].
@@ -49,6 +52,10 @@ func RedisConfig(lines ...string) RedisOption {
 func RedisEnv(vars ...string) RedisOption {
 	return func(o *redisOptions) { o.env = append(o.env, vars...) }
 }
+
+// RedisTLS has the node serve over TLS as well, with a certificate that vouches
+// for itself.
+func RedisTLS() RedisOption { return func(o *redisOptions) { o.tls = true } }
 
 // ReplicaOf makes the node a replica of primary.
 func ReplicaOf(primary *RedisNode) RedisOption {
@@ -94,6 +101,9 @@ func Redis(t testing.TB, options ...RedisOption) *RedisNode {
 		n.port = freePort(t)
 		n.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port))
 		n.name = "redis-server on " + n.Addr
+		if n.options.tls {
+			n.TLSAddr = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+		}
 		n.fresh()
 		if err = n.start(); err == nil {
 			return n
@@ -164,11 +174,29 @@ func (n *RedisNode) fresh() {
 	if !n.options.sentinel {
 		lines = append(lines, `save ""`, "appendonly no", "enable-debug-command local")
 	}
+	if n.options.tls {
+		lines = append(lines, n.certify()...)
+	}
 	text := strings.Join(append(lines, n.options.config...), "\n") + "\n"
 	err := errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o700),
 		os.WriteFile(filepath.Join(n.dir, "redis.conf"), []byte(text), 0o600))
 	if err != nil {
 		n.t.Fatalf("prepare the directory of a redis-server: %v", err)
+	}
+}
+
+// certify writes a certificate and its key, and returns the lines of redis.conf
+// that have them used.
+func (n *RedisNode) certify() []string {
+	n.t.Helper()
+	cert, key := certificate(n.t)
+	certFile, keyFile := filepath.Join(n.dir, "server.crt"), filepath.Join(n.dir, "server.key")
+	if err := errors.Join(os.WriteFile(certFile, cert, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
+		n.t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(n.TLSAddr)
+	return []string{
+		"tls-port " + port, "tls-auth-clients no", "tls-cert-file " + strconv.Quote(certFile), "tls-key-file " + strconv.Quote(keyFile),
 	}
 }
 
