@@ -40,7 +40,7 @@ type WakeKind uint8
 // The kinds of wake.
 const (
 	WakeStarted = WakeKind(core.WakeStarted) // the watch stands; what happens from now on is told
-	WakeChanged = WakeKind(core.WakeChanged) // a vote ended: released, expired, forced or deleted by hand
+	WakeChanged = WakeKind(core.WakeChanged) // a vote ended: released, expired, forced or deleted by hand; may be left out while others stand in line
 	WakeTurn    = WakeKind(core.WakeTurn)    // an owner's turn in the queue has come: Owner, Counter
 	WakeNext    = WakeKind(core.WakeNext)    // an owner is next but one: it looks again after After
 )

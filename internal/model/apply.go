@@ -25,7 +25,7 @@ func Carry(rec *Record, name *Name, req core.Request, now Time) (core.Answer, []
 	a := c.carry()
 	if c.settled {
 		c.turns()
-		if c.ended {
+		if c.ended && (len(name.Queue) == 0 || req.Kind == core.Force) {
 			c.tell(core.Wake{Kind: core.WakeChanged})
 		}
 	}
@@ -79,7 +79,7 @@ type call struct {
 	now  Time
 
 	settled bool // the name was brought up to now
-	ended   bool // a vote ended
+	ended   bool // a vote ended, or a place in line that kept others from one
 	wakes   []core.Wake
 }
 
@@ -248,6 +248,7 @@ func (c *call) release() core.Answer {
 	}
 	if i := c.name.place(r.Owner.ID); i >= 0 && c.name.Queue[i].Owner.Attempt <= r.Owner.Attempt {
 		held = c.name.unqueue(r.Owner.ID)
+		c.ended = c.ended || len(c.name.Votes) == 0 // for who stands in no line, and is not let pass one
 	}
 	if r.Entomb {
 		c.name.entomb(r.Owner, c.now.Add(r.MaxTTL).Add(r.Limit))

@@ -69,11 +69,23 @@ func TestQueueTurns(t *testing.T) {
 			n.waits(take(0, 2, 1), 0)
 			n.pass(time.Second)
 			n.waits(take(0, 3, 1), 1)
-			n.tells(release(1, 1), turn(2, 1, 1), next(3, 1), changed)
+			n.tells(release(1, 1), turn(2, 1, 1), next(3, 1))
 			n.waits(take(0, 3, 1), 1) // it is not 3's turn, however often it asks
 			n.granted(take(0, 2, 1), 2)
-			n.tells(release(2, 1), turn(3, 1, 2), changed)
+			n.tells(release(2, 1), turn(3, 1, 2))
 			n.granted(take(0, 3, 1), 3)
+		},
+		"who stands in no line hears when the line is empty": func(n *node) {
+			n.granted(take(1, 1, 1), 1)
+			n.waits(take(2, 2, 1), 0)
+			n.tells(release(1, 1), turn(2, 1, 1))
+			n.waits(take(3, 3, 1), 1)
+			n.tells(release(2, 1), turn(3, 1, 1))
+			n.tells(release(3, 1), changed)
+			n.granted(acquire(4, 1), 2)
+			n.waits(take(5, 5, 1), 0)
+			n.tells(release(5, 1)) // the name is not free
+			n.tells(release(4, 1), changed)
 		},
 		"the ticket is the store's clock, and kept": func(n *node) {
 			n.granted(take(0, 1, 1), 1)
@@ -108,7 +120,7 @@ func TestQueueTurns(t *testing.T) {
 		"an older waiter displaces the head, also in its turn": func(n *node) {
 			n.refused(queue(9, 1, 1), core.Ready, false)
 			n.granted(take(5, 2, 1), 1) // its turn at once
-			n.tells(release(2, 1), turn(1, 1, 1), changed)
+			n.tells(release(2, 1), turn(1, 1, 1))
 			if a := n.tells(queue(5, 3, 1)); a.Outcome != core.Ready {
 				t.Errorf("the older one hears %v, want ready", a.Outcome)
 			}
@@ -167,7 +179,7 @@ func TestQueueAndVotes(t *testing.T) {
 		"the yield: an earlier attempt's vote is given up": func(n *node) {
 			n.granted(take(5, 1, 1), 1)
 			n.waits(take(2, 2, 1), 0)
-			a := n.tells(queue(5, 1, 2), turn(2, 1, 1), changed)
+			a := n.tells(queue(5, 1, 2), turn(2, 1, 1))
 			if a.Outcome != core.Contended || a.Rank != 1 || a.Clean {
 				t.Errorf("answer %+v, want contended, rank 1", a)
 			}
@@ -231,7 +243,7 @@ func TestQueueAndVotes(t *testing.T) {
 			n.granted(acquire(1, 1), 1)
 			n.waits(take(1, 2, 1), 0)
 			n.store.Restart(n.store, "run2")
-			n.tells(release(1, 1), changed)
+			n.tells(release(1, 1))
 			n.refused(take(1, 2, 1), core.Quarantined, false)
 		},
 	})
@@ -244,7 +256,7 @@ func TestQueueOfReaders(t *testing.T) {
 			n.waits(take(2, 2, 1), 0)
 			n.waits(take(3, 3, 1, shared), 1)
 			n.refused(acquire(4, 1, shared), core.Contended, true)
-			n.tells(release(1, 1), turn(2, 1, 0), next(3, 1), changed)
+			n.tells(release(1, 1), turn(2, 1, 0), next(3, 1))
 			n.granted(take(2, 2, 1), 1)
 		},
 		"the readers at the head go together": func(n *node) {
@@ -253,19 +265,19 @@ func TestQueueOfReaders(t *testing.T) {
 			n.waits(take(3, 3, 1, shared), 1)
 			n.waits(take(4, 4, 1), 2)
 			n.waits(take(5, 5, 1, shared), 3)
-			n.tells(release(1, 1), turn(2, 1, 1), turn(3, 1, 1), next(4, 1), changed)
+			n.tells(release(1, 1), turn(2, 1, 1), turn(3, 1, 1), next(4, 1))
 			n.granted(take(3, 3, 1, shared), 2)
 			if a := n.granted(take(2, 2, 1, shared), 2); a.Readers != 2 {
 				t.Errorf("%d readers, want 2", a.Readers)
 			}
 			n.waits(take(5, 5, 1, shared), 1)
-			n.tells(release(2, 1), changed)
-			n.tells(release(3, 1), turn(4, 1, 2), next(5, 1), changed)
+			n.tells(release(2, 1))
+			n.tells(release(3, 1), turn(4, 1, 2), next(5, 1))
 		},
 		"a demotion lets the readers in": func(n *node) {
 			n.granted(take(1, 1, 1), 1)
 			n.waits(take(2, 2, 1, shared), 0)
-			n.tells(acquire(1, 2, convert, shared), turn(2, 1, 1), changed)
+			n.tells(acquire(1, 2, convert, shared), turn(2, 1, 1))
 			n.granted(take(2, 2, 1, shared), 2)
 		},
 	})

@@ -37,10 +37,44 @@ func TestAReleaseTellsWhoseTurnItIs(t *testing.T) {
 	if k := v.want(t, quorum.WakeNext); k.Owner != second.Owner.Digest() || k.After != first.Claim {
 		t.Errorf("next %+v, want %s after %v", k, second.Owner.Digest(), first.Claim)
 	}
-	v.want(t, quorum.WakeChanged)
-	w.want(t, quorum.WakeChanged) // and nothing of the other process's waiters
 	if g := mustAcquire(t, other, first); g.Ticket != 2 {
 		t.Errorf("grant %+v, want ticket 2", g)
+	}
+	mustRelease(t, other, first)
+	if k := v.want(t, quorum.WakeTurn); k.Owner != second.Owner.Digest() {
+		t.Errorf("turn %+v, want %s", k, second.Owner.Digest())
+	}
+	mustRelease(t, other, second)
+	v.want(t, quorum.WakeChanged) // nobody stands in line any more
+	w.want(t, quorum.WakeChanged) // and nothing before, of the other process's waiters
+}
+
+// TestR12AReleaseWakesNobodyInVain: what a hand-over costs a server must not grow
+// with those who wait.
+func TestR12AReleaseWakesNobodyInVain(t *testing.T) {
+	c := client(t, testserver.Redis(t).Addr)
+	holder := waits("k", owner(), 1)
+	first := store(t, c)
+	declareNewFor(t, first, holder)
+	mustAcquire(t, first, holder)
+	var all []*watched
+	for i := range 10 { // each as if a process of its own
+		s := store(t, c)
+		all = append(all, watch(t, s, holder))
+		ownChannels(t, s)
+		_, err := s.Acquire(t.Context(), waits("k", owner(), int64(2+i)))
+		wantOutcome(t, err, quorum.OutcomeContended)
+	}
+	mustRelease(t, first, holder)
+	all[0].want(t, quorum.WakeTurn)
+	all[1].want(t, quorum.WakeNext)
+	if n := commands(t, c, "publish"); n != "2" {
+		t.Errorf("a release with ten who wait sent %s messages, want 2", n)
+	}
+	for i, w := range all {
+		if len(w.wakes) > 0 {
+			t.Errorf("waiter %d was told %+v", i, <-w.wakes)
+		}
 	}
 }
 

@@ -109,7 +109,7 @@ if kind == 'c' then
 end
 if kind == 'f' then
   if others > 0 then
-    last, ended = 'u', true
+    last, ended, forcing = 'u', true, true
     local removed = vote == 'w' and {id} or call('ZRANGE', other('ends'), 0, -1)
     for _, voter in ipairs(removed) do
       if voter ~= owner then

@@ -10,6 +10,7 @@ local STAY = 60000000 -- an entry's longest life, in microseconds
 local asking          -- the attempt that stands in line by this very request
 local ticket_given    -- the ticket to answer a waiter with
 local made            -- what line returns, made when it is needed
+local forcing = false -- by this very request
 
 local function line()
   if made then return made end
@@ -148,12 +149,16 @@ local function line()
   return q
 end
 
--- finish ends a verb: who waits is given its turn, and told what ended.
+-- finish ends a verb: who waits is given its turn. That a vote ended is told to
+-- those in no line, who cannot pass one, and to a holder whose vote was removed
+-- by force: not to all who wait, since of many one can act on it.
 local function finish()
   line().finish()
   if not ended then return end
+  local someone = line().head()
+  if someone and not forcing then return end
   local heard = redis.pcall('PUBLISH', other('wake'), 'changed')
-  if heard == 0 and not CLUSTER and not line().head() then -- a cluster's count is of one node's listeners
+  if heard == 0 and not CLUSTER and not someone then -- a cluster's count is of one node's listeners
     waited = false
     write_counter('KEEPTTL')
   end

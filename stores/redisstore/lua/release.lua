@@ -39,7 +39,7 @@ local waiting = waited and line().entry(owner)
 if waiting then
   if waiting <= try then
     line().drop(owner)
-    reply = 1
+    reply, ended = 1, ended or votes == 0
   elseif reply == 0 then
     reply = -1
   end
