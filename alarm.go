@@ -9,10 +9,13 @@ import (
 // alarm ends calls at their limits, one after another. It is
 // context.WithTimeout for a goroutine that makes many calls, with one timer
 // for all of them: of every five allocations of an uncontended cycle one was a
-// context's.
+// context's. Hardly any call needs the timer, so it is not stopped with the
+// call that it was set for: it then rings in vain, or in time to be set for
+// another.
 type alarm struct {
 	mu    sync.Mutex
 	timer *time.Timer
+	rings time.Time    // when the timer does; zero is never
 	call  *callContext // under way; nil between two
 	spare []callContext
 }
@@ -42,20 +45,43 @@ func (a *alarm) stop() {
 	defer a.mu.Unlock()
 	c := a.call
 	a.call = nil
-	if a.timer != nil {
-		a.timer.Stop()
-	}
 	c.end(context.Canceled)
 }
 
-// ring ends the call whose limit is over. A ring that was meant for the call
-// before finds one whose time has not come.
+// close stops the timer when no call will follow.
+func (a *alarm) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// ring ends the call under way if its limit is over.
 func (a *alarm) ring() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c := a.call; c != nil && !time.Now().Before(c.ends) {
-		c.end(context.DeadlineExceeded)
+	a.rings = time.Time{}
+	if c := a.call; c != nil && c.done != nil {
+		a.await(c)
 	}
+}
+
+// await has the timer ring at a call's end, if not before. The caller holds mu.
+func (a *alarm) await(c *callContext) {
+	left := time.Until(c.ends)
+	switch {
+	case left <= 0:
+		c.end(context.DeadlineExceeded)
+		return
+	case !a.rings.IsZero() && !a.rings.After(c.ends):
+		return
+	case a.timer == nil:
+		a.timer = time.AfterFunc(left, a.ring)
+	default:
+		a.timer.Reset(left)
+	}
+	a.rings = c.ends
 }
 
 // callContext carries the values of its base and ends with its call, at the
@@ -91,14 +117,10 @@ func (c *callContext) Done() <-chan struct{} {
 		return c.done
 	}
 	c.done = make(chan struct{})
-	left := time.Until(c.ends)
-	switch {
-	case c.err != nil:
+	if c.err != nil {
 		close(c.done)
-	case a.timer == nil:
-		a.timer = time.AfterFunc(left, a.ring)
-	default:
-		a.timer.Reset(left)
+	} else {
+		a.await(c)
 	}
 	return c.done
 }

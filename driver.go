@@ -91,8 +91,17 @@ func newDriver(ctx context.Context, m core.Machine, o owner, with *means) *drive
 	return &driver{means: with, owner: o, m: m, base: context.WithoutCancel(ctx)}
 }
 
-// do runs one event and carries out what follows from it.
+// do runs one event and hands out what follows from it.
 func (d *driver) do(event func(now clock.Instant)) {
+	if last, ok := d.step(event); ok {
+		d.hand(last)
+	}
+}
+
+// step runs one event and hands out the calls that follow from it, but for the
+// last, which it returns: a goroutine that makes calls goes on with that one
+// itself. Asked in order, a store after another, a lease so stays with one.
+func (d *driver) step(event func(now clock.Instant)) (last delivery, ok bool) {
 	calls, _ := callSlices.Get().(*[]core.Call)
 	d.mu.Lock()
 	lent, lends := d.m.(interface{ Lend([]core.Call) })
@@ -116,14 +125,23 @@ func (d *driver) do(event func(now clock.Instant)) {
 	if news != nil {
 		news()
 	}
-	for _, c := range *calls {
-		if job := (delivery{d: d, base: base, call: c}); d.crew != nil {
-			d.crew.take(job)
-		} else {
-			go job.carry(&alarm{})
+	for i, c := range *calls {
+		last, ok = delivery{d: d, base: base, at: now, call: c}, true
+		if i < len(*calls)-1 {
+			d.hand(last)
 		}
 	}
 	callSlices.Put(calls)
+	return last, ok
+}
+
+// hand has somebody make a call.
+func (d *driver) hand(job delivery) {
+	if d.crew != nil {
+		d.crew.take(job)
+	} else {
+		go job.alone()
+	}
 }
 
 // callSlices are reused from event to event.
@@ -159,11 +177,12 @@ func (d *driver) arm(now clock.Instant) {
 	}
 }
 
-func (d *driver) wake() {
-	d.do(func(now clock.Instant) {
-		d.learn(now)
-		d.m.Wake(now)
-	})
+func (d *driver) wake() { d.do(d.pass) }
+
+// pass lets the machine know that time has passed.
+func (d *driver) pass(now clock.Instant) {
+	d.learn(now)
+	d.m.Wake(now)
 }
 
 // stop keeps anything more from leaving; calls in flight end by their limits.

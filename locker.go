@@ -76,7 +76,7 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 	l := &Locker{
 		set: set, def: def, print: set.fingerprint(def.maxTTL), who: whoami(),
 		live: map[*Lease]struct{}{}, idle: make(chan struct{}), closing: make(chan struct{}), admission: make(admission, def.inFlight), releases: make(admission, def.inFlight), reports: newReports(def.observe, len(set.members)),
-		crew: newCrew(), health: newHealth(len(set.members)),
+		crew: &crew{}, health: newHealth(len(set.members)),
 	}
 	l.agenda = &agenda{clock: def.clock, crew: l.crew}
 	l.keeper, l.hub = newKeeper(l), newHub(l)
