@@ -45,8 +45,8 @@ func (j delivery) carry(limit *alarm) (next delivery, more bool) {
 	}
 	a, nested, err := d.ask(ctx, d.set.members[c.Store], &c.Req)
 	clear := well(a.Outcome, err)
-	if err != nil && a.Outcome == core.Unknown && ctx.Err() != nil {
-		err = fmt.Errorf("no answer within %v: %w", c.Req.Limit, err)
+	if err != nil && (a.Outcome == core.Unknown || a.Outcome == core.Undelivered) && ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v (CallLimit): %w", c.Req.Limit, err)
 	}
 	limit.stop()
 	if verb := c.Req.Verb; verb != core.Release && verb != core.Raise {

@@ -310,7 +310,7 @@ func TestF092ColdConnectionIsNeverContention(t *testing.T) {
 		}
 		l := b.locker(quorum.CallLimit(50 * time.Millisecond))
 		_, err := l.TryAcquire(t.Context(), "k")
-		if errors.Is(err, quorum.ErrHeld) || !errors.Is(err, quorum.ErrNoQuorum) || !strings.Contains(err.Error(), "no answer within 50ms") {
+		if errors.Is(err, quorum.ErrHeld) || !errors.Is(err, quorum.ErrNoQuorum) || !strings.Contains(err.Error(), "no answer within 50ms (CallLimit)") {
 			t.Errorf("cold stores gave %v, want ErrNoQuorum and the limit that struck", err)
 		}
 	})

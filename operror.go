@@ -116,8 +116,11 @@ func voteText(votes []Vote) string {
 		parts[i] = v.Store + " " + v.Outcome.String()
 		if v.Err != nil {
 			text := v.Err.Error()
-			if _, rest, named := strings.Cut(text, v.Store+": "); named {
+			if before, rest, named := strings.Cut(text, v.Store+": "); named {
 				text = rest // the store names itself, and so does this list
+				if i := strings.LastIndex(before, ": "); i >= 0 {
+					text = before[:i+2] + rest
+				}
 			}
 			if strings.HasPrefix(text, v.Outcome.String()) {
 				parts[i] = v.Store + " " + text

@@ -116,8 +116,10 @@ func Backoff(low, high time.Duration) Option {
 	return Option{"Backoff", true, func(s *settings) { s.backoffMin, s.backoffMax = low, high }}
 }
 
-// CallLimit bounds each call to one store, from when it is written; default
-// and 0 are the smaller of TTL/(N+1) and 1 s.
+// CallLimit bounds each call to one store; default and 0 are the smaller of
+// TTL/(N+1) and 1 s. Where no connection stands yet, dial, TLS and log-in count
+// too. A store that took longer counts as one that did not answer, never as
+// contention, and is asked again soon.
 func CallLimit(d time.Duration) Option {
 	return Option{"CallLimit", true, func(s *settings) { s.callLimit = d }}
 }
