@@ -23,13 +23,13 @@ type agenda struct {
 }
 
 // set lets a driver be woken at an instant, [core.Never] included. One that is
-// to be woken earlier already stays where it is: it is woken once too often,
-// which does nothing, and is set anew then. Most events put off what was going
-// to happen if they had not come, and so cost nothing here. The caller holds
-// the driver's mu.
+// to be looked at earlier already stays where it is, and moves when that time
+// comes: most events put off what was going to happen if they had not come, and
+// so cost nothing here. The caller holds the driver's mu.
 func (a *agenda) set(d *driver, at clock.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	d.due = at
 	switch {
 	case at == core.Never:
 		if d.place > 0 {
@@ -42,6 +42,8 @@ func (a *agenda) set(d *driver, at clock.Instant) {
 	case at < d.at:
 		d.at = at
 		heap.Fix(&a.heap, int(d.place)-1)
+	default:
+		return
 	}
 	if d.place == 1 {
 		a.arm()
@@ -66,7 +68,13 @@ func (a *agenda) ring() {
 	a.mu.Lock()
 	now := a.clock.Now()
 	for len(a.heap) > 0 && a.heap[0].at <= now {
-		d := heap.Pop(&a.heap).(*driver)
+		d := a.heap[0]
+		if d.due > now {
+			d.at = d.due
+			heap.Fix(&a.heap, 0)
+			continue
+		}
+		heap.Pop(&a.heap)
 		due = append(due, d)
 	}
 	if len(a.heap) > 0 {

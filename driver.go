@@ -25,7 +25,8 @@ type driver struct {
 	m       core.Machine
 	base    context.Context // carries values to the stores; it is never cancelled
 	timer   *time.Timer
-	at      clock.Instant // under the agenda's mu, as place: when the machine is woken
+	due     clock.Instant // under the agenda's mu, as the next two: when the machine is woken
+	at      clock.Instant // when the agenda looks at it, no later than that
 	place   int32         // in the agenda, from 1; 0 is none
 	stopped bool          // nothing leaves any more
 	replies *[]heard      // of each store, the last; nil while there was nothing to say

@@ -62,11 +62,10 @@ func quarantines(s Store) bool {
 // sweep looks at every store that may be in quarantine, at most once in half a
 // MaxTTL: one that acquisitions happen not to need would otherwise stay there
 // until they do.
-func (k *keeper) sweep() {
+func (k *keeper) sweep(now clock.Instant) {
 	if !k.sweeps {
 		return
 	}
-	now := k.l.def.clock.Now()
 	k.mu.Lock()
 	due := !k.closed && (k.swept == 0 || now.Sub(k.swept) >= k.l.def.maxTTL/2)
 	if due {

@@ -187,7 +187,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.release = r
 	l.d.base = context.WithoutCancel(ctx)
 	l.d.mu.Unlock()
-	l.d.wake() // an end that has passed unnoticed comes first
+	if l.Remaining() == 0 {
+		l.d.wake() // an end that has passed unnoticed comes first
+	}
 	l.end(ErrReleased)
 	// Many that are given back at once would time one another out, as many that
 	// are taken. No release waits for longer than a call that is late, nor once

@@ -221,7 +221,7 @@ func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner
 	if !l.watch(lease) {
 		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{ErrClosed}}
 	}
-	l.keeper.sweep()
+	l.keeper.sweep(lease.started)
 	return lease, nil
 }
 
@@ -289,6 +289,10 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(context.Context, *L
 
 // met hears what every store answered.
 func (l *Locker) met(store int, err error, nested []Vote) {
-	l.reports.store(l.def.clock.Now(), store, l.set.members[store], err)
-	l.keeper.met(l.set, store, err, nested)
+	if l.reports.observe != nil {
+		l.reports.store(l.def.clock.Now(), store, l.set.members[store], err)
+	}
+	if err != nil || nested != nil {
+		l.keeper.met(l.set, store, err, nested)
+	}
 }

@@ -34,11 +34,8 @@ func (r *reports) tell(e Event) {
 	}
 }
 
-// store hears the answer of one store.
+// store hears the answer of one store, where somebody observes.
 func (r *reports) store(now clock.Instant, i int, s Store, err error) {
-	if r.observe == nil {
-		return
-	}
 	name := s.Name()
 	switch OutcomeOf(err) {
 	case OutcomeTwin:
