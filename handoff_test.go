@@ -123,7 +123,7 @@ func (b *bed) turns(workers, n int, hold time.Duration, options ...quorum.Option
 					cancel()
 				}
 				mu.Unlock()
-				time.Sleep(hold)
+				<-time.After(hold)
 				mu.Lock()
 				last, left = i, time.Now()
 				mu.Unlock()
