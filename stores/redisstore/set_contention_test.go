@@ -4,12 +4,8 @@ package redisstore_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,121 +109,25 @@ func calls(t *testing.T, c *redis.Client, command string) float64 {
 	return n
 }
 
-const waiterOf = "QUORUM_WAITER_OF"
-
-// TestF016TheDeadAreNotWaitedFor kills the processes at the head of a queue.
+// TestF016TheDeadAreNotWaitedFor: a server of Redis counts who listens, so that
+// several that died one behind the other cost nothing.
 func TestF016TheDeadAreNotWaitedFor(t *testing.T) {
-	options := []quorum.Option{quorum.TTL(30 * time.Second), quorum.MaxTTL(30 * time.Second)}
-	addrs := strings.Fields(os.Getenv(waiterOf))
-	child := len(addrs) > 0
-	for len(addrs) < 3 {
-		addrs = append(addrs, testserver.Redis(t).Addr)
-	}
-	l, err := quorum.New(combine(t, addrs), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if child {
-		_, _ = l.Acquire(t.Context(), "job") // until it is killed
-		return
-	}
-	if err := l.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	holder, err := l.Acquire(t.Context(), "job")
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := client(t, addrs[0])
-	queued := func(n int64) {
-		acceptance.Poll(t, time.Minute, "a place in the queue", func() bool {
-			return node.ZCard(t.Context(), "{quorum}:queue:job").Val() == n
-		})
-	}
-	var dead []*exec.Cmd
-	for i := range 3 {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), waiterOf+"="+strings.Join(addrs, " "))
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+	line := acceptance.Line{Dead: 3, Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+		return combine(t, addrs), nil
+	}}
+	if !acceptance.Worker() {
+		for range 3 {
+			line.DSNs = append(line.DSNs, testserver.Redis(t).Addr)
 		}
-		dead = append(dead, cmd)
-		queued(int64(i + 1))
+		node := client(t, line.DSNs[0])
+		line.Queued = func() int { return int(node.ZCard(t.Context(), "{quorum}:queue:job").Val()) }
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a dead holder's TTL is longer
-	defer cancel()
-	var alive sync.WaitGroup
-	alive.Go(func() {
-		lease, err := l.Acquire(ctx, "job")
-		if err != nil {
-			t.Errorf("behind dead waiters: %v", err)
-			return
-		}
-		if lease.Previous() != quorum.PreviousReleased {
-			t.Errorf("the holder before %v", lease.Previous())
-		}
-		_ = lease.Release(t.Context())
-	})
-	queued(4)
-	for _, cmd := range dead {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	if err := holder.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	alive.Wait()
-	if err := l.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	line.Run(t)
 }
 
-// TestR33AWriterPassesReadersThatComeLater: readers come all the
-// time, and no writer waits for more than those before it.
+// TestR33AWriterPassesReadersThatComeLater: no writer waits for more than the
+// readers before it.
 func TestR33AWriterPassesReadersThatComeLater(t *testing.T) {
 	addrs := []string{testserver.Redis(t).Addr, testserver.Redis(t).Addr, testserver.Redis(t).Addr}
-	locker := func() *quorum.Locker {
-		l, err := quorum.New(combine(t, addrs), quorum.TTL(30*time.Second), quorum.MaxTTL(30*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
-		return l
-	}
-	writer := locker()
-	if err := writer.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	const readers = 4
-	var reads atomic.Int64
-	var all sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	for range readers {
-		l := locker()
-		all.Go(func() {
-			for ctx.Err() == nil {
-				lease, err := l.Acquire(ctx, "job", quorum.Shared())
-				if err == nil {
-					reads.Add(1)
-					_ = lease.Release(context.WithoutCancel(ctx))
-				}
-			}
-		})
-	}
-	acceptance.Poll(t, time.Minute, "readers", func() bool { return reads.Load() > 20 })
-	for range 20 {
-		from := reads.Load()
-		lease, err := writer.Acquire(ctx, "job")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := reads.Load() - from; n > 20*readers {
-			t.Errorf("%d readers came in before a writer that waited", n)
-		}
-		if err := lease.Release(ctx); err != nil {
-			t.Error(err)
-		}
-	}
-	cancel()
-	all.Wait()
+	acceptance.Readers(t, func() *quorum.CombinedStore { return combine(t, addrs) })
 }
