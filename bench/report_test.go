@@ -113,7 +113,8 @@ func (m *measured) w3() {
 		delay      time.Duration
 	}{{1, 64, 0}, {3, 2, 0}, {3, 8, 0}, {3, 64, 0}, {5, 64, 0}, {3, 8, millisecond}, {3, 64, millisecond}} {
 		rows := rowsFor(c.n, orders, redlock, lone)
-		t := contention(m.b, c.n, c.workers, c.delay, m.plan(2, 2*time.Second), rows)
+		turn := 3500*time.Microsecond + 2*c.delay // about as long as one takes
+		t := contention(m.b, c.n, c.workers, c.delay, m.plan(2, max(2*time.Second, time.Duration(many*c.workers)*turn)), rows)
 		m.keep("W3", "Contention, ", t, contentionColumns)
 	}
 }

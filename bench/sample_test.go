@@ -31,9 +31,12 @@ type load struct {
 	hold    time.Duration
 	length  time.Duration // no cycle begins later
 	cycles  int           // of a worker at most; 0 is as many as fit
-	cut     bool          // whoever still waits after length is cancelled; else it goes on
+	cut     bool          // all want one lock: length begins once they stand in line, and who waits at the end is cancelled
 	skip    time.Duration // at least one cycle begins after it, whatever length says
 }
+
+// gather is how long workers have to come to stand in line before it counts.
+const gather = 500 * time.Millisecond
 
 // afterwards is how long the cycles under way may take when length is over.
 const afterwards = 30 * time.Second
@@ -103,18 +106,36 @@ func (l load) work(waiting, bounded context.Context, start time.Time, worker int
 type sample map[string]float64
 
 // sample runs a load of a row between two looks at what client and servers have
-// counted.
+// counted, and returns the cycles that ended between them. Where who still waits
+// is cut off, the first requests of all and the cancelling are left out of it.
 func (s *servers) sample(r row, l load) (sample, []cycle) {
 	runtime.GC()
+	length := l.length
+	if l.cut {
+		l.length += gather + gather/10
+	}
+	var all []cycle
+	var run sync.WaitGroup
+	begun, from := time.Now(), time.Duration(0)
 	before, used := s.count(r.commands), spent()
-	start := time.Now()
-	all := l.run()
-	took := time.Since(start)
-	now := spent()
+	run.Go(func() { all = l.run() })
+	if l.cut {
+		<-time.After(gather)
+		before, used, from = s.count(r.commands), spent(), time.Since(begun)
+		<-time.After(length)
+	} else {
+		run.Wait()
+	}
+	to, now := time.Since(begun), spent()
 	if !l.cut {
 		<-time.After(10 * time.Millisecond) // for what a row left to the background
 	}
 	counted := s.between(before, r.commands)
+	run.Wait()
+	if l.cut {
+		all = slices.DeleteFunc(all, func(c cycle) bool { return c.held < from || c.held >= to && c.err == nil })
+	}
+	took := to - from
 	good := slices.DeleteFunc(slices.Clone(all), func(c cycle) bool { return c.err != nil })
 	n := float64(len(good))
 	if n == 0 {
