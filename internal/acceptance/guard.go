@@ -18,11 +18,13 @@ import (
 // Guard watches who is inside. It knows nothing of locks. The zero Guard has
 // seen nobody.
 type Guard struct {
-	mu     sync.Mutex
-	inside int
-	last   int64
-	n      int
-	wrong  []string
+	mu      sync.Mutex
+	inside  int // writers
+	readers int
+	last    int64 // the highest token
+	wrote   int64 // and the highest of a writer
+	n       int
+	wrong   []string
 
 	visitors []*visitor
 	expected int           // visitors, who begin together
@@ -64,18 +66,39 @@ func (g *Guard) Enter(token int64) {
 	if token <= g.last {
 		g.wrong = append(g.wrong, fmt.Sprintf("entry %d with token %d after %d", g.n, token, g.last))
 	}
-	if g.inside++; g.inside > 1 {
-		g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %d inside", g.n, g.inside))
+	if g.inside++; g.inside > 1 || g.readers > 0 {
+		g.wrong = append(g.wrong, fmt.Sprintf("entry %d: %d inside, and %d readers", g.n, g.inside, g.readers))
 	}
-	g.last = token
+	g.last, g.wrote = token, token
 	g.n++
 }
 
-// Leave hears that somebody went out.
+// Read hears that a reader came in, with a token.
+func (g *Guard) Read(token int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if token <= g.wrote {
+		g.wrong = append(g.wrong, fmt.Sprintf("entry %d, of a reader, with token %d after a writer's %d", g.n, token, g.wrote))
+	}
+	if g.readers++; g.inside > 0 {
+		g.wrong = append(g.wrong, fmt.Sprintf("entry %d, of a reader: a writer is inside", g.n))
+	}
+	g.last = max(g.last, token)
+	g.n++
+}
+
+// Leave hears that a writer went out.
 func (g *Guard) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inside--
+}
+
+// Unread hears that a reader did.
+func (g *Guard) Unread() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.readers--
 }
 
 // Entries returns how many came in.
@@ -164,17 +187,25 @@ func (g *Guard) hear(v *visitor, line string) {
 	case "leave":
 		g.Leave()
 		return
+	case "unread":
+		g.Unread()
+		return
 	case "done":
 		g.done()
 		return
 	}
-	token, err := strconv.ParseInt(strings.TrimPrefix(line, "enter "), 10, 64)
+	text, reads := strings.CutPrefix(line, "read ")
+	token, err := strconv.ParseInt(strings.TrimPrefix(text, "enter "), 10, 64)
 	if err != nil {
 		g.mu.Lock()
 		g.wrong = append(g.wrong, "unreadable: "+line)
 		g.mu.Unlock()
 	}
-	g.Enter(token)
+	if reads {
+		g.Read(token)
+	} else {
+		g.Enter(token)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v.entries++

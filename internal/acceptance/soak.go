@@ -22,6 +22,7 @@ import (
 type Soak struct {
 	Processes, Rounds int
 	Workers           int             // goroutines of each process; 0 is 1
+	Readers           int             // so many of them
 	Options           []quorum.Option // what all processes agree on
 	DSNs              []string
 	// Open opens the set in each process.
@@ -92,9 +93,9 @@ func (s Soak) work(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
-	for range s.Workers {
+	for i := range s.Workers {
 		wait.Go(func() {
-			if err := s.rounds(t.Context(), l); err != nil {
+			if err := s.rounds(t.Context(), l, i < s.Readers); err != nil {
 				t.Error(err)
 			}
 		})
@@ -108,7 +109,7 @@ func (s Soak) work(t *testing.T) {
 }
 
 // rounds is one worker.
-func (s Soak) rounds(ctx context.Context, l *quorum.Locker) error {
+func (s Soak) rounds(ctx context.Context, l *quorum.Locker, reads bool) error {
 	guard, err := net.Dial("unix", os.Getenv(soakGuard))
 	if err != nil {
 		return err
@@ -123,16 +124,20 @@ func (s Soak) rounds(ctx context.Context, l *quorum.Locker) error {
 			_, err = replies.ReadString('\n')
 		}
 	}
+	enter, leave, mode := "enter", "leave", []quorum.Option(nil)
+	if reads {
+		enter, leave, mode = "read", "unread", []quorum.Option{quorum.Shared()}
+	}
 	for range s.Rounds {
 		tell("ask")
 		limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
-		lease, failed := l.Acquire(limited, "job")
+		lease, failed := l.Acquire(limited, "job", mode...)
 		cancel()
 		if failed != nil {
 			return failed
 		}
-		tell("enter %d", lease.Token())
-		tell("leave")
+		tell("%s %d", enter, lease.Token())
+		tell("%s", leave)
 		// A minority that fails is retried by the locker; so is the rest.
 		_ = lease.Release(ctx)
 	}
