@@ -214,16 +214,17 @@ func (c *CombinedStore) describe() string {
 // askOrder is the order in which stores are asked for a key: by a hash of key
 // and member, so that all clients agree whatever list they were given, and
 // different keys start at different stores.
-func (c *CombinedStore) askOrder(key string) []int {
+func (c *CombinedStore) askOrder(key string) core.Ranking {
 	var weight [MaxMembers]uint64
-	order := make([]int, len(c.members))
+	var room [MaxMembers]int
+	order := room[:len(c.members)]
 	for i, m := range c.members {
 		weight[i], order[i] = hash(hash(fnvOffset, key)*fnvPrime, m.Name()), i
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(weight[a], weight[b]), strings.Compare(c.members[a].Name(), c.members[b].Name()))
 	})
-	return order
+	return core.RankingOf(order...)
 }
 
 // FNV-1a over 64 bits (Fowler, Noll, Vo 1991), as hash/fnv has it behind an

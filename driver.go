@@ -103,36 +103,37 @@ func (d *driver) do(event func(now clock.Instant)) {
 // last, which it returns: a goroutine that makes calls goes on with that one
 // itself. Asked in order, a store after another, a lease so stays with one.
 func (d *driver) step(event func(now clock.Instant)) (last delivery, ok bool) {
-	calls, _ := callSlices.Get().(*[]core.Call)
+	room, _ := rooms.Get().(*core.Room)
 	d.mu.Lock()
-	lent, lends := d.m.(interface{ Lend([]core.Call) })
-	if lends {
-		lent.Lend(*calls)
-	}
 	now := d.clock.Now()
+	lodger, lodges := d.m.(lodger)
+	if lodges && lodger.Lend(room) {
+		d.learn(now)
+	}
 	event(now)
 	news := d.owner.settled(now)
-	if lends {
-		*calls = d.m.Calls()
+	d.arm(now)
+	var calls []core.Call
+	if lodges {
+		calls = lodger.Vacate()
 	} else {
-		*calls = d.m.AppendCalls((*calls)[:0])
+		calls = d.m.Calls()
 	}
 	if d.stopped {
-		*calls = (*calls)[:0]
+		calls = nil
 	}
 	base := d.base
-	d.arm(now)
 	d.mu.Unlock()
 	if news != nil {
 		news()
 	}
-	for i, c := range *calls {
+	for i, c := range calls {
 		last, ok = delivery{d: d, base: base, at: now, call: c}, true
-		if i < len(*calls)-1 {
+		if i < len(calls)-1 {
 			d.hand(last)
 		}
 	}
-	callSlices.Put(calls)
+	rooms.Put(room)
 	return last, ok
 }
 
@@ -145,8 +146,14 @@ func (d *driver) hand(job delivery) {
 	}
 }
 
-// callSlices are reused from event to event.
-var callSlices = sync.Pool{New: func() any { return new([]core.Call) }}
+// lodger is a machine that is lent what it needs for an event: a lease.
+type lodger interface {
+	Lend(r *core.Room) (rested bool)
+	Vacate() []core.Call
+}
+
+// rooms are lent to machines, one event after another.
+var rooms = sync.Pool{New: func() any { return &core.Room{} }}
 
 // learn passes what is known of the stores' speed on to the machine. The caller
 // holds mu.

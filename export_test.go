@@ -10,7 +10,13 @@ import (
 )
 
 // AskOrderOf shows in which order a set asks its members for a key.
-func AskOrderOf(c *CombinedStore, key string) []int { return c.askOrder(key) }
+func AskOrderOf(c *CombinedStore, key string) []int {
+	order := make([]int, len(c.members))
+	for n := range order {
+		order[n] = c.askOrder(key).At(n)
+	}
+	return order
+}
 
 // FingerprintOf shows what stands for a set.
 func FingerprintOf(c *CombinedStore, maxTTL time.Duration) Fingerprint { return c.fingerprint(maxTTL) }

@@ -35,7 +35,7 @@ func TestHeldLeaseIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const many, most = 20000, 1600
+	const many, most = 20000, 1024
 	keys := make([]string, many)
 	for i := range keys {
 		keys[i] = fmt.Sprint("name ", i)

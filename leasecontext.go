@@ -42,7 +42,6 @@ func (l *Lease) Context() context.Context {
 
 // carry keeps the values of Acquire's context.
 func (l *Lease) carry(ctx context.Context) {
-	l.outer, _ = ctx.Value(leaseKey{}).(*Lease)
 	l.until.Store(int64(-core.Never))
 	l.values = context.WithoutCancel(ctx)
 }
@@ -51,11 +50,14 @@ func (l *Lease) carry(ctx context.Context) {
 // still held, and otherwise an error: [ErrNotHeld] when there is no such
 // lease, or what [Lease.Err] says. It does no I/O.
 func Held(ctx context.Context, key string) error {
-	l, _ := ctx.Value(leaseKey{}).(*Lease)
-	for ; l != nil; l = l.outer {
-		if l.key == key {
+	for {
+		l, _ := ctx.Value(leaseKey{}).(*Lease)
+		switch {
+		case l == nil:
+			return fmt.Errorf("%w: the context comes from no lease on %q", ErrNotHeld, key)
+		case l.key == key:
 			return l.Err()
 		}
+		ctx = l.values // of the lease in whose context this one was taken
 	}
-	return fmt.Errorf("%w: the context comes from no lease on %q", ErrNotHeld, key)
 }

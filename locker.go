@@ -158,7 +158,6 @@ func (l *Locker) acquire(ctx context.Context, key string, s *settings) (*Lease, 
 	}
 	waits := lease.inLine()
 	lease.d.do(func(now clock.Instant) {
-		lease.d.learn(now)
 		if !waits || l.hub.join(lease) { // here, since whoever is in line is let in by others
 			lease.m.Start(now)
 		} else {

@@ -5,38 +5,28 @@ package core
 
 // Calls returns what to send now, and forgets it.
 func (q *Quorum) Calls() []Call {
-	calls := q.out
-	q.out = nil
+	calls := q.room.calls
+	q.room.calls = nil
 	return calls
 }
 
 // AppendCalls is Calls into a slice of the caller's.
 func (q *Quorum) AppendCalls(calls []Call) []Call {
-	calls = append(calls, q.out...)
-	q.out = q.out[:0]
+	calls = append(calls, q.room.calls...)
+	q.room.calls = q.room.calls[:0]
 	return calls
 }
-
-// Lend gives q the slice that what it says next goes to, until Calls returns it:
-// a Quorum that has nothing to say keeps none.
-func (q *Quorum) Lend(calls []Call) {
-	if len(q.out) == 0 {
-		q.out = calls[:0]
-	}
-}
-
-// Lend does so for the Quorum beneath.
-func (l *Lease) Lend(calls []Call) { l.q.Lend(calls) }
 
 // AppendCalls is Calls into a slice of the caller's.
 func (l *Lease) AppendCalls(calls []Call) []Call { return l.q.AppendCalls(calls) }
 
-func (l *Lease) tell(n Notice) { l.notices = append(l.notices, n) }
+func (l *Lease) tell(n Notice) { l.q.room.notices = append(l.q.room.notices, n) }
 
 // AppendNotices is Notices into a slice of the caller's.
 func (l *Lease) AppendNotices(notices []Notice) []Notice {
-	notices = append(notices, l.notices...)
-	l.notices = l.notices[:0]
+	r := l.q.room
+	notices = append(notices, r.notices...)
+	r.notices = r.notices[:0]
 	return notices
 }
 

@@ -89,7 +89,7 @@ func (q *Quorum) askMore(now clock.Instant, votes Set) {
 func (q *Quorum) put(now clock.Instant, i int) {
 	s := &q.slots[i]
 	if q.asked == 0 {
-		q.first = i
+		q.first = uint8(i)
 	}
 	q.asked++
 	s.vote, s.want = pending, wantAcquire

@@ -31,7 +31,7 @@ func (q *Quorum) Promoting() bool { return q.change.promoting }
 
 // Readers returns how many readers the answers of the last round told of, the
 // lease itself included.
-func (q *Quorum) Readers() int { return q.round.readers }
+func (q *Quorum) Readers() int { return int(q.round.readers) }
 
 // Promote asks every vote of a reader's lease to become a writer's, in an
 // attempt of its own and with a new token. It must be called only while held as

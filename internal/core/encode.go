@@ -9,8 +9,15 @@ import (
 // Clone returns a copy that shares nothing with q that either can change.
 func (q *Quorum) Clone() *Quorum {
 	c := *q
+	c.room = q.room.clone()
 	c.slots = slices.Clone(q.slots)
-	c.out = slices.Clone(q.out)
+	trips := make([]trip, len(c.slots))
+	for i := range c.slots {
+		if t := c.slots[i].trip; t != nil {
+			trips[i] = *t
+			c.slots[i].trip = &trips[i]
+		}
+	}
 	return &c
 }
 
@@ -19,10 +26,13 @@ func (l *Lease) Clone() *Lease {
 	c := *l
 	c.q = l.q.Clone()
 	c.line = l.line.clone()
-	c.notices = slices.Clone(l.notices)
-	c.wishes = slices.Clone(l.wishes)
-	c.inProgress = slices.Clone(l.inProgress)
-	c.changes = slices.Clone(l.changes)
+	if l.wait != nil {
+		mine := *l.wait
+		c.wait = &mine
+	}
+	if r := l.asked; r != nil {
+		c.asked = &requests{slices.Clone(r.wishes), slices.Clone(r.inProgress), slices.Clone(r.changes)}
+	}
 	return &c
 }
 
@@ -52,18 +62,30 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 // Append adds l to b as [Quorum.Append] does.
 func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: l.q.Append(b, now), now: now}
-	e.num(int64(l.stage), int64(l.rng), int64(l.calm), l.counter, l.q.counter, int64(l.last), int64(l.end), int64(l.reason), int64(l.misses), int64(len(l.notices)))
-	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.once), flag(l.started), flag(l.missed), flag(l.racing), int64(l.races), flag(l.keptBack), int64(l.hears))
+	e.num(int64(l.stage), int64(l.rng), l.q.counter, int64(l.reason), int64(l.misses), int64(l.q.room.notes()))
+	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.keptBack), int64(l.hears))
+	e.wait(l.wait)
 	e.waiting(l.line)
-	e.at(l.giveUp, l.retryAt, l.stillAt, l.endBy, l.renewAt, l.maxAt, l.roundAt, l.watchAt, l.minAt)
-	for _, w := range append(slices.Clone(l.wishes), l.inProgress...) {
-		e.num(int64(w.ttl))
-	}
+	e.at(l.renewAt, l.maxAt, l.roundAt, l.watchAt, l.minAt)
 	e.num(int64(l.step))
-	for _, c := range l.changes {
-		e.num(int64(c.to), flag(c.told))
+	if r := l.asked; r != nil {
+		for _, w := range append(slices.Clone(r.wishes), r.inProgress...) {
+			e.num(int64(w.ttl))
+		}
+		for _, c := range r.changes {
+			e.num(int64(c.to), flag(c.told))
+		}
 	}
 	return e.b
+}
+
+func (e *encoder) wait(w *wait) {
+	if w == nil {
+		return
+	}
+	e.num(int64(w.calm), w.counter, int64(w.last), int64(w.end), int64(w.races))
+	e.num(flag(w.once), flag(w.started), flag(w.missed), flag(w.racing))
+	e.at(w.giveUp, w.retryAt, w.stillAt, w.endBy)
 }
 
 // Append adds f to b as [Quorum.Append] does.
@@ -101,9 +123,9 @@ func (e *encoder) at(instants ...clock.Instant) {
 }
 
 func (e *encoder) slot(s *slot) {
-	flags := flag(s.busy) | flag(s.late)<<1 | flag(s.overdue)<<2 | flag(s.asked)<<3 | flag(s.clean)<<4 |
+	flags := flag(s.busy) | flag(s.busy && s.late)<<1 | flag(s.vote == pending && s.overdue)<<2 | flag(s.asked)<<3 | flag(s.clean)<<4 |
 		flag(s.linger)<<5 | flag(s.shut)<<6 | flag(s.owe)<<7 | flag(s.answered)<<8 | flag(s.failed)<<9 |
-		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.before && s.busy)<<12 | flag(s.slow)<<13 |
+		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.busy && s.before)<<12 | flag(s.slow)<<13 |
 		flag(s.stale)<<14 | flag(s.stands)<<15
 	e.num(flags, int64(s.want), int64(s.vote), s.token, int64(s.raises), int64(s.outcome), int64(s.sent))
 	e.num(int64(s.extended), int64(s.repaired))

@@ -40,7 +40,7 @@ func (q *Quorum) extended(now clock.Instant, i int, c call, a Answer) {
 	}
 	s.outcome = a.Outcome
 	if c.round == q.round.n && a.Outcome == Granted {
-		q.round.readers = max(q.round.readers, a.Readers)
+		q.round.readers = max(q.round.readers, int32(a.Readers))
 	}
 	unowned := a.Outcome == NotHeld && q.cfg.Bugs.has(BugWriteBackUnowned)
 	switch {

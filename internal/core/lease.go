@@ -104,44 +104,28 @@ const (
 // Lease is one lock over its life: acquired with retries, renewed, and lost or
 // released.
 type Lease struct {
-	cfg     *LeaseConfig // never changed, since others may share it
-	q       *Quorum
-	stage   Stage
-	notices []Notice
+	cfg *LeaseConfig // never changed, since others may share it
+	q   *Quorum
+	*wait
+	line  *waiting // nil before it stands in line
+	rng   uint64
+	hears Set // stores whose watch stands
 
-	giveUp  clock.Instant // end of Wait
-	retryAt clock.Instant
-	stillAt clock.Instant
-	rng     uint64
-	calm    uint32  // attempts since the name last changed hands
-	counter int64   // highest seen by then
-	last    Failure // of the last attempt that was decided
-	end     End
-	endBy   clock.Instant
-	started bool
-	once    bool          // a single attempt
-	missed  bool          // a wake came during the attempt under way
-	racing  bool          // a wake brings the next attempt, or began this one
-	races   uint32        // attempts that a wake began and that failed
-	watchAt clock.Instant // when NoticeWatch is due
-	hears   Set           // stores whose watch stands
-	line    *waiting      // nil before it stands in line
-
-	renewAt    clock.Instant
-	maxAt      clock.Instant
-	roundAt    clock.Instant
-	misses     uint32 // rounds that failed since the last that won
-	inRound    bool
-	wonSaid    bool
-	warned     bool
-	wishes     []wish // explicit extensions that wait for their round
-	inProgress []wish
-	changes    []modeChange // those that wait; the first may be under way
-	step       changeStep   // of the first
-	reason     Reason
-	returning  bool // a release was not yet told
-	minAt      clock.Instant
-	keptBack   bool // a release waits for minAt
+	misses    uint32 // rounds that failed since the last that won
+	renewAt   clock.Instant
+	maxAt     clock.Instant
+	minAt     clock.Instant
+	roundAt   clock.Instant
+	watchAt   clock.Instant // when NoticeWatch is due
+	asked     *requests     // nil before the first
+	stage     Stage
+	step      changeStep // of the first change asked for
+	reason    Reason
+	inRound   bool
+	wonSaid   bool
+	warned    bool
+	returning bool // a release was not yet told
+	keptBack  bool // a release waits for minAt
 }
 
 // Stage returns where the lease stands.

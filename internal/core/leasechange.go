@@ -37,7 +37,8 @@ func (l *Lease) Demote(now clock.Instant, serial uint32) { l.change(now, serial,
 func (l *Lease) change(now clock.Instant, serial uint32, to Mode) {
 	l.expire(now)
 	if l.stage == Holding {
-		l.changes = append(l.changes, modeChange{serial: serial, to: to})
+		r := l.requests()
+		r.changes = append(r.changes, modeChange{serial: serial, to: to})
 	} else {
 		l.tell(Notice{Kind: NoticeChanged, Serial: serial})
 	}
@@ -48,8 +49,9 @@ func (l *Lease) change(now clock.Instant, serial uint32, to Mode) {
 // has won stands, and so does a demotion.
 func (l *Lease) Desist(now clock.Instant, serial uint32) {
 	l.expire(now)
-	for i := range l.changes {
-		c := &l.changes[i]
+	r := l.requests()
+	for i := range r.changes {
+		c := &r.changes[i]
 		if c.serial != serial || c.to != Exclusive || c.told {
 			continue
 		}
@@ -57,7 +59,7 @@ func (l *Lease) Desist(now clock.Instant, serial uint32) {
 		l.tell(Notice{Kind: NoticeChanged, Serial: serial, Failure: ByAbandoned})
 		switch {
 		case i > 0 || l.step <= changeLooks:
-			l.changes = append(l.changes[:i:i], l.changes[i+1:]...)
+			r.changes = append(r.changes[:i:i], r.changes[i+1:]...)
 			if i == 0 {
 				l.step = changeWaits
 			}
@@ -72,7 +74,7 @@ func (l *Lease) Desist(now clock.Instant, serial uint32) {
 // beginChange starts the first change of the list. The caller has seen that no
 // round is under way.
 func (l *Lease) beginChange(now clock.Instant) {
-	to := l.changes[0].to
+	to := l.asked.changes[0].to
 	switch {
 	case to == l.Mode():
 		l.endChange(true, NoFailure)
@@ -113,7 +115,7 @@ func (l *Lease) settleChange(now clock.Instant) {
 			l.renewAt, l.warned, l.misses = l.renewal(l.q.start), false, 0
 			l.endChange(true, NoFailure)
 			// The others were asked of the reader's lease, which is over.
-			for len(l.changes) > 0 {
+			for l.Changing() {
 				l.endChange(false, ByAbandoned)
 			}
 		default:
@@ -138,8 +140,9 @@ func (l *Lease) settleChange(now clock.Instant) {
 
 // endChange tells how the first change of the list ended.
 func (l *Lease) endChange(ok bool, why Failure) {
-	c := l.changes[0]
-	l.changes, l.step = l.changes[1:], changeWaits
+	r := l.asked
+	c := r.changes[0]
+	r.changes, l.step = r.changes[1:], changeWaits
 	if !c.told {
 		l.tell(Notice{Kind: NoticeChanged, Serial: c.serial, OK: ok, Failure: why})
 	}
@@ -148,10 +151,10 @@ func (l *Lease) endChange(ok bool, why Failure) {
 // dropChanges ends all changes with the lease.
 func (l *Lease) dropChanges() {
 	l.step = changeWaits
-	for _, c := range l.changes {
+	for _, c := range l.asked.changes {
 		if !c.told {
 			l.tell(Notice{Kind: NoticeChanged, Serial: c.serial})
 		}
 	}
-	l.changes = nil
+	l.asked.changes = nil
 }

@@ -12,6 +12,20 @@ type wish struct {
 	ttl    time.Duration
 }
 
+// requests is what the holder asked for.
+type requests struct {
+	wishes     []wish // explicit extensions that wait for their round
+	inProgress []wish
+	changes    []modeChange // those that wait; the first may be under way
+}
+
+func (l *Lease) requests() *requests {
+	if l.asked == nil {
+		l.asked = &requests{}
+	}
+	return l.asked
+}
+
 // expire ends a lease whose validity is over by the local clock.
 func (l *Lease) expire(now clock.Instant) {
 	if l.stage != Holding || l.cfg.Bugs.has(BugReviveLost) {
@@ -46,16 +60,17 @@ func (l *Lease) settleHold(now clock.Instant) {
 	if l.inRound || l.q.Promoting() {
 		return
 	}
-	if len(l.wishes) > 0 {
-		l.inProgress, l.wishes = l.wishes, nil
+	switch r := l.asked; {
+	case r != nil && len(r.wishes) > 0:
+		r.inProgress, r.wishes = r.wishes, nil
 		ttl := l.q.TTL()
-		for _, w := range l.inProgress {
+		for _, w := range r.inProgress {
 			ttl = max(ttl, w.ttl)
 		}
 		l.extend(now, ttl)
-	} else if len(l.changes) > 0 && l.step == changeWaits {
+	case l.Changing() && l.step == changeWaits:
 		l.beginChange(now)
-	} else if now >= l.renewAt {
+	case now >= l.renewAt:
 		l.extend(now, l.q.TTL())
 	}
 }
@@ -109,10 +124,14 @@ func (l *Lease) settleExtension(now clock.Instant) {
 }
 
 func (l *Lease) answerWishes(ok bool) {
-	for _, w := range l.inProgress {
+	r := l.asked
+	if r == nil {
+		return
+	}
+	for _, w := range r.inProgress {
 		l.tell(Notice{Kind: NoticeExtended, Serial: w.serial, OK: ok})
 	}
-	l.inProgress = nil
+	r.inProgress = nil
 }
 
 // renewal is when a lease confirmed from start is extended next.
@@ -136,7 +155,8 @@ func (l *Lease) Extend(now clock.Instant, serial uint32, ttl time.Duration) {
 		if now.Add(ttl-l.q.drift(ttl)) <= l.q.Until() {
 			l.tell(Notice{Kind: NoticeExtended, Serial: serial, OK: true})
 		} else {
-			l.wishes = append(l.wishes, wish{serial, ttl})
+			r := l.requests()
+			r.wishes = append(r.wishes, wish{serial, ttl})
 		}
 	} else {
 		l.tell(Notice{Kind: NoticeExtended, Serial: serial})
@@ -186,10 +206,12 @@ func (l *Lease) lose(why Reason) {
 }
 
 func (l *Lease) dropWishes() {
-	l.inProgress = append(l.inProgress, l.wishes...)
-	l.wishes = nil
-	l.answerWishes(false)
-	l.dropChanges()
+	if r := l.asked; r != nil {
+		r.inProgress = append(r.inProgress, r.wishes...)
+		r.wishes = nil
+		l.answerWishes(false)
+		l.dropChanges()
+	}
 }
 
 // lossReason says who is to blame for votes that are gone.
@@ -208,7 +230,8 @@ func (q *Quorum) lossReason() Reason {
 
 // hold begins the time of a lease that was confirmed by requests of from.
 func (l *Lease) hold(now, from clock.Instant) {
-	l.stage, l.roundAt = Holding, from // a wake starts no round at once: most are of those who waited
+	l.stage, l.wait = Holding, nil
+	l.roundAt = from // a wake starts no round at once: most are of those who waited
 	l.renewAt = l.renewal(from)
 	if l.cfg.MaxHold > 0 {
 		l.maxAt = now.Add(l.cfg.MaxHold)

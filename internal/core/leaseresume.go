@@ -53,7 +53,7 @@ func (l *Lease) Leave(now clock.Instant) {
 
 // Changing reports whether a change of mode is under way, so that the stores
 // may know several attempts.
-func (l *Lease) Changing() bool { return len(l.changes) > 0 }
+func (l *Lease) Changing() bool { return l.asked != nil && len(l.asked.changes) > 0 }
 
 // Resume starts a round of an owner that asked these stores before, in another
 // life. Nothing is believed until it has won, and what that life sent may still

@@ -15,6 +15,23 @@ const (
 	wakeRest = time.Second
 )
 
+// wait is what a Lease knows of its Acquire; nil once it is held.
+type wait struct {
+	giveUp  clock.Instant // end of Wait
+	retryAt clock.Instant
+	stillAt clock.Instant
+	endBy   clock.Instant // of the moment that the roll-back has
+	counter int64         // highest seen when the name last changed hands
+	calm    uint32        // attempts since then
+	races   uint32        // attempts that a wake began and that failed
+	last    Failure       // of the last attempt that was decided
+	end     End
+	started bool
+	once    bool // a single attempt
+	missed  bool // a wake came during the attempt under way
+	racing  bool // a wake brings the next attempt, or began this one
+}
+
 // begin starts the clocks of the wait, once.
 func (l *Lease) begin(now clock.Instant) {
 	if l.started {
@@ -44,7 +61,7 @@ func (l *Lease) Park(now clock.Instant) {
 // StartParked begins a wait parked, unless Admit came first: who was admitted
 // asks for all who stand behind.
 func (l *Lease) StartParked(now clock.Instant) {
-	if !l.started {
+	if l.stage == Waiting && !l.started {
 		l.Park(now)
 	}
 }

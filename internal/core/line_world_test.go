@@ -81,7 +81,7 @@ func (sc *lineScope) start() (*lineWorld, error) {
 	for i := range w.clients {
 		c := core.LeaseConfig{Wait: -1, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second, Seed: 1}
 		c.Config = core.Config{
-			Rule: core.Majority(nodes), Ask: []int{0, 1, 2}, Queues: true, Bugs: sc.bugs,
+			Rule: core.Majority(nodes), Ask: inOrder(nodes), Queues: true, Bugs: sc.bugs,
 			Within: lineTTL, CallLimit: limit, ReleaseLimit: 5 * limit, DriftFixed: 2 * time.Millisecond, DriftPPM: 10_000,
 			Request: core.Request{
 				Key: key, Mode: sc.modes[i], Order: sc.order, Set: 1, TTL: lineTTL, MaxTTL: lineTTL, Owner: core.Owner{ID: core.ID{byte(i + 1)}},

@@ -5,10 +5,13 @@ package core
 type Own struct {
 	Key string
 	ID  ID
-	Ask []int
+	Ask Ranking
 }
 
 func (c *Config) own() Own { return Own{c.Request.Key, c.Request.Owner.ID, c.Ask} }
+
+// ID returns the owner's.
+func (q *Quorum) ID() ID { return q.own.ID }
 
 func (q *Quorum) init(cfg *Config, own Own) {
 	r := &cfg.Request
@@ -17,17 +20,23 @@ func (q *Quorum) init(cfg *Config, own Own) {
 }
 
 // NewLease returns a Lease that has asked nothing yet.
-func NewLease(cfg LeaseConfig) *Lease { return NewLeaseOf(&cfg, cfg.own(), cfg.Seed) }
+func NewLease(cfg LeaseConfig) *Lease {
+	l := NewLeaseOf(&cfg, cfg.own(), cfg.Seed)
+	l.Lend(&Room{}) // for good
+	return l
+}
 
-// NewLeaseOf is NewLease for leases of one configuration, which share it: of a
-// hundred thousand that are held, each is small. Nobody may change cfg any more.
+// NewLeaseOf is NewLease for leases of one configuration, which share it and
+// are lent their [Room]: of a hundred thousand that are held, each is small.
+// Nobody may change cfg any more.
 func NewLeaseOf(cfg *LeaseConfig, own Own, seed uint64) *Lease {
 	var both struct { // one allocation
 		l Lease
 		q Quorum
 	}
 	l := &both.l
-	*l = Lease{cfg: cfg, once: cfg.Once, q: &both.q, rng: seed, giveUp: Never, retryAt: Never, stillAt: Never, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
+	*l = Lease{cfg: cfg, q: &both.q, rng: seed, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
+	l.wait = &wait{once: cfg.Once, giveUp: Never, retryAt: Never, stillAt: Never}
 	l.q.init(&cfg.Config, own)
 	return l
 }

@@ -127,8 +127,8 @@ func (q *Quorum) idle(i int) bool { return q.sick.Has(i) && !q.probe.Has(i) }
 // sick ones, which come last; or -1 when every store was asked.
 func (q *Quorum) candidate() int {
 	sick := -1
-	for _, i := range q.own.Ask {
-		switch {
+	for n := range q.slots {
+		switch i := q.own.Ask.At(n); {
 		case q.slots[i].vote != notAsked:
 		case !q.sick.Has(i):
 			return i

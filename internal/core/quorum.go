@@ -14,7 +14,7 @@ type Config struct {
 	Rule *Rule
 	// Ask is the order in which stores are asked: all clients use the same for
 	// a key, so that the first store arbitrates and a vote does not split.
-	Ask []int
+	Ask Ranking
 	// Request is the pattern of every request: key, label, mode, kind, order,
 	// set, MaxTTL and the owner's ID. Its TTL is what is asked for.
 	Request      Request
@@ -81,7 +81,7 @@ type Quorum struct {
 	cfg     *Config // never changed, since others may share it
 	own     Own
 	slots   []slot
-	out     []Call
+	room    *Room // nil outside of events, where a driver lends it
 	seq     uint32
 	attempt uint32
 	phase   Phase
@@ -91,8 +91,8 @@ type Quorum struct {
 	sick    Set           // as [Pace] says
 	probe   Set           // as [Pace] says
 	asksFor time.Duration // TTL of an attempt
-	asked   int           // how many stores were asked in this attempt
-	first   int           // which of them first
+	asked   uint8         // how many stores were asked in this attempt
+	first   uint8         // which of them first
 	start   clock.Instant // when the attempt began: before its first request left
 	high    int64         // highest grant token seen in the attempt; the lease's token once held
 	counter int64         // highest that a refusal told
@@ -112,18 +112,16 @@ type round struct {
 	won     bool
 	start   clock.Instant
 	ttl     time.Duration
-	readers int // the most that an answer told
+	readers int32 // the most that an answer told
 }
 
 // NewQuorum returns a Quorum that has asked nothing yet.
 func NewQuorum(cfg Config) *Quorum {
 	var q Quorum
 	q.init(&cfg, cfg.own())
+	q.lend(&Room{}) // for good
 	return &q
 }
-
-// ID returns the owner's.
-func (q *Quorum) ID() ID { return q.own.ID }
 
 // Phase returns where the Quorum stands.
 func (q *Quorum) Phase() Phase { return q.phase }
@@ -326,5 +324,5 @@ func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt ui
 	if q.cfg.Bugs.has(BugOneOwner) {
 		r.Owner.Attempt = 1
 	}
-	q.out = append(q.out, Call{Store: i, Seq: q.seq, Req: r})
+	q.room.calls = append(q.room.calls, Call{Store: i, Seq: q.seq, Req: r})
 }

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"bytes"
 	"container/heap"
 	"encoding/binary"
 	"flag"
@@ -33,6 +34,7 @@ type rig struct {
 	now    int64
 	agenda agenda
 	count  uint64
+	room   core.Room // lent to all, as a driver does
 
 	stores []*model.Store
 	rates  []float64
@@ -160,12 +162,17 @@ func (u *user) on(lease *core.Lease, event func(now clock.Instant)) {
 
 // do runs an event and carries out what follows from it.
 func (u *user) do(event func(now clock.Instant)) {
-	w, lease := u.w, u.lease
-	event(u.local())
+	w, lease, now := u.w, u.lease, u.local()
+	lease.Lend(&w.room)
+	event(now)
 	for _, n := range lease.Notices() {
 		u.hear(n)
 	}
-	for _, c := range lease.Calls() {
+	calls, said := lease.Calls(), lease.Append(nil, now)
+	if lease.Vacate(); !bytes.Equal(said, lease.Append(nil, now)) {
+		w.wrong = fmt.Errorf("at rest a machine is another than before")
+	}
+	for _, c := range calls {
 		u.send(c)
 	}
 	if u.believes() {

@@ -18,10 +18,17 @@ func config(n int, bugs core.Bugs) core.Config {
 		Rule: core.Majority(n), Within: leaseTTL, CallLimit: limit, ReleaseLimit: 5 * time.Second, DriftPPM: 10_000, DriftFixed: 2 * time.Millisecond,
 		Request: core.Request{Key: key, TTL: leaseTTL, MaxTTL: time.Minute, Set: 1, Owner: core.Owner{ID: core.ID{1}}}, Bugs: bugs,
 	}
-	for i := range n {
-		c.Ask = append(c.Ask, i)
-	}
+	c.Ask = inOrder(n)
 	return c
+}
+
+// inOrder is the order of n stores by number.
+func inOrder(n int) core.Ranking {
+	var order []int
+	for i := range n {
+		order = append(order, i)
+	}
+	return core.RankingOf(order...)
 }
 
 // won returns a lease of three stores that was asked for at start and granted

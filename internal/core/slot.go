@@ -43,32 +43,40 @@ type call struct {
 	demotes bool // a convert to shared, in a round
 }
 
-// slot is what a Quorum knows of one store. The larger fields come first: a held
-// lease has a slot a store, and each should be small.
-type slot struct {
+// trip is what a Quorum knows of a store only while something is under way or
+// due there.
+type trip struct {
 	call     call
 	usual    time.Duration // how long its answer is awaited before the next store is asked; 0 is not known
 	patience clock.Instant // when a pending vote is overdue
 	hedge    clock.Instant // when it is slow
-	token    int64         // of a granted vote
-	took     time.Duration
 	retryAt  clock.Instant // of a release that is due
 	oweUntil clock.Instant
+	tries    uint8
+	late     bool // the call in flight has outlived its limit, and nobody waits for it
+	overdue  bool // a pending vote is not waited for any more; it still counts when it comes
+	stand    bool // the request about to leave only stands in line
+	before   bool // something may have been there when the call in flight left
+}
+
+// slot is what a Quorum knows of one store. The larger fields come first: a held
+// lease has a slot a store, and each should be small.
+type slot struct {
+	*trip       // nil outside of events where nothing is under way or due: see Room
+	token int64 // of a granted vote
+	took  time.Duration
 
 	extended uint32 // round in which it was confirmed last
 	repaired uint32 // round in which it was repaired last
 	sent     uint32 // highest attempt sent
 
-	busy  bool // call is in flight
+	busy  bool // a call is in flight
 	stale bool // a demotion lost the vote, and the holder may still believe by it
-	late  bool // it has outlived its limit, and nobody waits for it
 
 	want   want
-	stand  bool // the request about to leave only stands in line
 	stands bool // an entry with our ticket is in the queue, as far as is known
 
 	vote     vote
-	overdue  bool     // a pending vote is not waited for any more; it still counts when it comes
 	slow     bool     // it takes longer than the store did lately: the next need not wait for it
 	mode     Mode     // of a granted vote; a store that cannot share gives an exclusive one
 	previous Previous // how the holder before ended, says the store
@@ -81,12 +89,10 @@ type slot struct {
 
 	asked  bool // something of ours may be there
 	clean  bool // its last word was that nothing is
-	before bool // something may have been there when the call in flight left
 	linger bool // an earlier request may still arrive there
 	shut   bool // its counter is past the lease's token: it cannot be repaired
 
 	owe      bool // a release is due
-	tries    uint8
 	answered bool // the release due last was answered
 	failed   bool // it failed at least once
 }

@@ -141,9 +141,7 @@ func (w *talk) begin(what string, words []string) error {
 		}
 	}
 	c.Rule, c.Within = core.Majority(n), c.Request.TTL
-	for i := range n {
-		c.Ask = append(c.Ask, i)
-	}
+	c.Ask = inOrder(n)
 	if c.CallLimit == 0 {
 		c.CallLimit = min(c.Request.TTL/time.Duration(n+1), time.Second)
 	}

@@ -131,7 +131,7 @@ func (sc *scope) start() *world {
 	}
 	for i, mode := range sc.modes {
 		w.clients[i].q = core.NewQuorum(core.Config{
-			Rule: core.Majority(nodes), Ask: []int{0, 1, 2},
+			Rule: core.Majority(nodes), Ask: inOrder(nodes),
 			Request: core.Request{
 				Key: key, Mode: mode, Order: sc.order, Set: 1,
 				TTL: leaseTTL, MaxTTL: leaseTTL, Owner: core.Owner{ID: core.ID{byte(i + 1)}},

@@ -86,7 +86,7 @@ func (c *Client) Acquire(r Request, heard func(*Lease, core.Notice)) *Lease {
 	l.aboveAny, l.aboveWrite = k.any, k.written
 	cfg := core.LeaseConfig{
 		Config: core.Config{
-			Rule: l.of.Rule, Ask: l.ask(k), Within: l.ttl, CallLimit: w.cfg.CallLimit, ReleaseLimit: w.cfg.ReleaseLimit,
+			Rule: l.of.Rule, Ask: core.RankingOf(l.ask(k)...), Within: l.ttl, CallLimit: w.cfg.CallLimit, ReleaseLimit: w.cfg.ReleaseLimit,
 			DriftPPM: w.cfg.DriftPPM, DriftFixed: w.cfg.DriftFixed, Bugs: w.cfg.Bugs,
 			Request: core.Request{Key: k.text, Mode: r.Mode, Order: r.Order, TTL: l.ttl, MaxTTL: w.cfg.MaxTTL, Set: l.of.Print},
 		},

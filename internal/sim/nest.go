@@ -32,7 +32,7 @@ func (w *World) firstOf(store int) int {
 func (w *World) enter(d *driver, call *core.Call) *verb {
 	n := w.zone.N()
 	cfg := core.Config{
-		Rule: w.zone, Ask: askOrder(d.lease.key, n), Request: call.Req, Member: w.cfg.Mutant != InnerRollsBack, Bugs: w.cfg.Bugs,
+		Rule: w.zone, Ask: core.RankingOf(askOrder(d.lease.key, n)...), Request: call.Req, Member: w.cfg.Mutant != InnerRollsBack, Bugs: w.cfg.Bugs,
 		Within: call.Req.Limit, CallLimit: min(call.Req.Limit/time.Duration(n+1), time.Second), ReleaseLimit: call.Req.Limit,
 	}
 	if w.cfg.Doubles {
