@@ -87,17 +87,18 @@ type recorder struct {
 }
 
 // cycle picks the last acquire and the last release. The packed argument tells
-// them apart: a new vote of a writer has the letters nw, a release three fields.
+// them apart: a new vote of a writer begins with the letters nw, a release has three
+// fields.
 func (r *recorder) cycle() (last recorded) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, args := range r.sent {
 		packed := strings.Fields(args[len(args)-1].(string))
 		switch {
+		case strings.HasPrefix(packed[0], "nw"):
+			last.acquire = args
 		case len(packed) == 3:
 			last.release = args
-		case len(packed) > 4 && strings.HasPrefix(packed[4], "nw"):
-			last.acquire = args
 		}
 	}
 	return last

@@ -41,6 +41,9 @@ func (s *Store) call(v verb, r *quorum.Request) *call {
 		if queued(r) {
 			channel = s.hub.channelOf(p.tag + ":wake:" + r.Key)
 		}
+		if v == acquire {
+			b = append(b, kinds[r.Kind], modes[r.Mode], waits[r.Wait])
+		}
 		b = pack(append(b, id[:]...), v, r, channel)
 		cut()
 	}
@@ -80,14 +83,13 @@ func pack(b []byte, v verb, r *quorum.Request, channel string) []byte {
 	number(micros(r.TTL))
 	number(r.Floor)
 	if v == acquire {
-		b = append(b, ' ', kinds[r.Kind], modes[r.Mode], waits[r.Wait])
 		if queued(r) {
 			number(r.Ticket)
 			number(micros(r.Keep))
 			number(micros(r.Claim))
 			b = append(append(b, ' '), channel...)
 		}
-		b = append(append(b, ' '), r.Label...)
+		b = append(append(b, '\n'), r.Label...)
 	}
 	return b
 }

@@ -1,5 +1,11 @@
 package redisstore
 
+import (
+	"strings"
+
+	"github.com/quorumlock/quorum"
+)
+
 // Broken reports whether a subscription of s has lost its connection.
 func Broken(s *Store) bool {
 	s.hub.mu.Lock()
@@ -37,4 +43,31 @@ func Waiting(s *Store) int {
 	s.single.lanes.mu.Lock()
 	defer s.single.lanes.mu.Unlock()
 	return len(s.single.lanes.waiting)
+}
+
+// Texts are the scripts of a name's verbs, by name, with or without the part
+// that answers the usual calls.
+func Texts(r quorum.Request, runID string, usual bool) map[string]string {
+	at, texts := write(family{r.Set, r.MaxTTL}, runID, true, false, true), map[string]string{}
+	for _, v := range []verb{acquire, extend, release} {
+		texts[v.String()] = at.text[v]
+		if !usual {
+			texts[v.String()] = strings.Replace(at.text[v], "\nif steady then\n", "\nif false then\n", 1)
+		}
+	}
+	return texts
+}
+
+// Packed is what a call of a verb sends.
+func Packed(s *Store, name string, r quorum.Request) (keys []string, packed string) {
+	for _, v := range []verb{acquire, extend, release} {
+		if v.String() != name {
+			continue
+		}
+		c := s.call(v, &r)
+		keys = append(keys, s.part(r.Key).record.(string))
+		words := c.words[:c.n-4]
+		return append(keys, words[:len(words)-1]...), words[len(words)-1]
+	}
+	panic("no such verb: " + name)
 }

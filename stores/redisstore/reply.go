@@ -14,43 +14,44 @@ func (s *Store) wrap(v verb, key string, err error) error {
 	return fmt.Errorf("redis store %s: %v %q: %w", s.name, v, key, err)
 }
 
-// grant reads the reply to Acquire and Extend: a bare token, token and ticket in
-// one string, or a table.
+// grant reads the reply to Acquire and Extend: of a writer a string, else a table.
 func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quorum.Grant, error) {
 	if err != nil {
 		return quorum.Grant{}, fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, err)
 	}
 	g := quorum.Grant{TTL: r.TTL, Server: s.server(at)}
-	switch usual := reply.(type) {
-	case int64:
-		g.Token, g.Previous = usual, quorum.PreviousReleased
-		return g, nil
-	case string:
-		token, ticket, _ := strings.Cut(usual, " ")
-		if g.Token, err = strconv.ParseInt(token, 10, 64); err == nil {
-			g.Ticket, err = strconv.ParseInt(ticket, 10, 64)
+	if text, ok := reply.(string); ok {
+		if !writer(&g, text) {
+			return quorum.Grant{}, fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, text)
 		}
-		if err != nil {
-			return quorum.Grant{}, fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, usual)
-		}
-		g.Previous = quorum.PreviousReleased
 		return g, nil
 	}
 	t := table{row: reply}
 	if t.word(0) != "granted" {
 		return quorum.Grant{}, s.refused(t, r, at)
 	}
-	g.Token, g.Readers, g.Ticket = t.number(1), int(t.number(4)), t.number(5)
-	if t.word(2) == "r" {
-		g.Mode = quorum.ModeShared
-	}
-	switch t.word(3) {
-	case "r":
-		g.Previous = quorum.PreviousReleased
-	case "e":
-		g.Previous = quorum.PreviousExpired
-	}
+	g.Mode = quorum.ModeShared
+	g.Token, g.Previous, g.Readers, g.Ticket = t.number(1), previous[t.word(2)], int(t.number(3)), t.number(4)
 	return g, t.err
+}
+
+// writer reads a grant of an exclusive vote: token, how the holder before ended,
+// and a ticket if one was asked for.
+func writer(g *quorum.Grant, text string) bool {
+	token, rest, _ := strings.Cut(text, " ")
+	last, ticket, asked := strings.Cut(rest, " ")
+	var bad, worse error
+	g.Token, bad = strconv.ParseInt(token, 10, 64)
+	if asked {
+		g.Ticket, worse = strconv.ParseInt(ticket, 10, 64)
+	}
+	var known bool
+	g.Previous, known = previous[last]
+	return bad == nil && worse == nil && known
+}
+
+var previous = map[string]quorum.Previous{
+	"u": quorum.PreviousUnknown, "r": quorum.PreviousReleased, "e": quorum.PreviousExpired,
 }
 
 // refused reads a refusal: word, left, counter, readers, clean, label, and

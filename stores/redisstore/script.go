@@ -31,6 +31,21 @@ func (v verb) String() string {
 	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve", "watch"}[v]
 }
 
+//go:embed lua/start.lua
+var startLua string
+
+//go:embed lua/usual.lua
+var usualLua string
+
+//go:embed lua/usual_acquire.lua
+var usualAcquireLua string
+
+//go:embed lua/usual_extend.lua
+var usualExtendLua string
+
+//go:embed lua/usual_release.lua
+var usualReleaseLua string
+
 //go:embed lua/record.lua
 var recordLua string
 
@@ -69,14 +84,19 @@ var serveLua string
 
 // bodies are the scripts without the literals that stand in front.
 var bodies = [verbs]string{
-	acquire:  recordLua + nameLua + queueLua + replyLua + acquireLua,
-	extend:   recordLua + nameLua + queueLua + replyLua + extendLua,
-	release:  recordLua + nameLua + queueLua + replyLua + releaseLua,
-	readStep: recordLua + stepLua,
-	raise:    recordLua + raiseLua,
-	inspect:  recordLua + nameLua + inspectLua,
-	serves:   recordLua + servesLua,
-	serve:    recordLua + serveLua,
+	acquire:  startLua + alone(usualAcquireLua) + recordLua + nameLua + queueLua + replyLua + acquireLua,
+	extend:   startLua + alone(usualExtendLua) + recordLua + nameLua + queueLua + replyLua + extendLua,
+	release:  startLua + alone(usualReleaseLua) + recordLua + nameLua + queueLua + replyLua + releaseLua,
+	readStep: startLua + recordLua + stepLua,
+	raise:    startLua + recordLua + raiseLua,
+	inspect:  startLua + recordLua + nameLua + inspectLua,
+	serves:   startLua + recordLua + servesLua,
+	serve:    startLua + recordLua + serveLua,
+}
+
+// alone is the usual part of a verb in front of the whole.
+func alone(part string) string {
+	return usualLua + "if steady then\nlocal k, packed, reply = 2, ARGV[1]\n" + part + "if reply then return reply end\nend\n"
 }
 
 // spares says which scripts run in a full memory too: those that keep or free
@@ -113,14 +133,17 @@ func write(f family, runID string, guard, cluster, shebang bool) *scripts {
 		case shebang:
 			first = "#!lua\n"
 		}
-		literals := fmt.Sprintf("local RUN, SET, MAXTTL, GUARD, CLUSTER, HEAD = '%s', '%v', %d, %t, %t, '1 %s %v - '\n",
-			runID, f.set, micros(f.maxTTL), guard, cluster, runID, f.set)
+		literals := fmt.Sprintf("local RUN, SET, MAXTTL, KEEP, GUARD, CLUSTER, HEAD = '%s', '%v', %d, '%d', %t, %t, '1 %s %v - '\n",
+			runID, f.set, micros(f.maxTTL), micros(f.maxTTL)/1000+rest, guard, cluster, runID, f.set)
 		s.text[v] = first + literals + bodies[v]
 		sum := sha1.Sum([]byte(s.text[v])) // Redis's name for a script, no secret
 		s.sha[v] = hex.EncodeToString(sum[:])
 	}
 	return s
 }
+
+// rest is how long a counter is kept beyond MaxTTL, in milliseconds.
+const rest = 601_000
 
 // micros rounds up to whole microseconds: a store may give longer, never
 // shorter.

@@ -1,16 +1,16 @@
--- Acquire. ARGV[1] is packed: owner, attempt, TTL in microseconds, floor (of a
--- repair: the token), a letter each for kind, mode and way to wait; of who
--- queues: ticket, keep, claim and channel; label.
-local try, ttl, least, kind, mode, wait, text
-owner, try, ttl, least, kind, mode, wait, text = match(ARGV[1], '^(%x+) (%d+) (%d+) (%d+) (%a)(%a)(%a) (.*)$')
+-- Acquire. ARGV[1] is packed: a letter each for kind, mode and way to wait;
+-- owner, attempt, TTL in microseconds, floor (of a repair: the token); of who
+-- queues: ticket, keep, claim and channel; in a new line the label.
+local try, ttl, least, kind, mode, wait, at
+kind, mode, wait, owner, try, ttl, least, at = match(ARGV[1], '^(%a)(%a)(%a)(%x+) (%d+) (%d+) (%d+)()')
+local text = sub(ARGV[1], find(ARGV[1], '\n', at, true) + 1)
 try, ttl, least = tonumber(try), tonumber(ttl), tonumber(least)
 local ticket, keep, claim, channel
 if wait == 't' or wait == 'q' then
-  ticket, keep, claim, channel, text = match(text, '^(%d+) (%d+) (%d+) (%S+) (.*)$')
+  ticket, keep, claim, channel = match(ARGV[1], '^ (%d+) (%d+) (%d+) (%S+)', at)
   ticket, keep, claim = tonumber(ticket), tonumber(keep), tonumber(claim)
   ticket_given = now
 end
-local got = call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 local stop = open(got[1])
 if stop then return stop end
 open_counter(got[3])

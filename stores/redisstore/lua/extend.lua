@@ -4,7 +4,6 @@
 local try, ttl, least
 owner, try, ttl, least = match(ARGV[1], '^(%x+) (%d+) (%d+) (%d+)$')
 try, ttl, least = tonumber(try), tonumber(ttl), tonumber(least)
-local got = call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local stop = open(got[1])
 if stop then return stop end
 open_counter(got[3])

@@ -1,21 +1,20 @@
 -- Release. ARGV[1] is packed: owner, attempt, life of a tombstone in milliseconds
 -- or 0. Replies 1 when the owner held or waited, 0 when nothing of it is here, -1
 -- when a younger attempt is. It gives nothing away, so it writes no record, and
--- reads it only where somebody waits; and it serves clients of every set, so
+-- heeds it only where somebody waits; and it serves clients of every set, so
 -- MAXTTL may be a stranger's and brings nothing near.
 local try, entomb
 owner, try, entomb = match(ARGV[1], '^(%x+) (%d+) (%d+)$')
 try, entomb = tonumber(try), tonumber(entomb)
 far = LIMIT
-local got = call('MGET', KEYS[2], KEYS[3])
-open_counter(got[2])
+open_counter(got[3])
 if waited then
-  if open(call('GET', KEYS[1]), true) then quarantine = far end -- who waits is told later
-  open_counter(got[2])
+  if open(got[1], true) then quarantine = far end -- who waits is told later
+  open_counter(got[3])
   far = LIMIT
   line().settle()
 end
-settle(got[1], false)
+settle(got[2], false)
 local m
 if vote == 'r' then
   m = reader(owner)
@@ -45,7 +44,7 @@ if waiting then
   end
 end
 if entomb > 0 then
-  local stone = tonumber(call('GET', KEYS[4]) or 0)
+  local stone = tonumber(got[4] or 0)
   call('SET', KEYS[4], fmt('%.0f', max(stone, try)), 'PX', entomb)
 end
 if waited then finish() end

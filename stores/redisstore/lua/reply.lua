@@ -20,16 +20,16 @@ local function refuse(word, mine, left, holder, ticket, rank)
     ticket or 0, rank or 0})
 end
 
--- granted replies the bare token in the usual case, a writer after a release;
--- and where it asked for its turn, token and ticket in one string, which a
--- client reads with fewer allocations than a table.
+-- granted replies to a writer with a string, which a client reads with fewer
+-- allocations than a table: token, how the holder before ended, and the ticket
+-- of who asked for its turn.
 local function granted(given)
   if waited then
     line().drop(owner) -- who has a vote waits for none
     finish()
   end
-  if vote == 'w' and last == 'r' then
-    return done(ticket_given and fmt('%.0f %.0f', given, ticket_given) or given)
+  if vote == 'w' then
+    return done(fmt('%.0f ', given) .. last .. (ticket_given and fmt(' %.0f', ticket_given) or ''))
   end
-  return done({'granted', given, vote, last, vote == 'r' and votes or 0, ticket_given or now})
+  return done({'granted', given, last, votes, ticket_given or now})
 end
