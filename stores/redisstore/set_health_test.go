@@ -132,6 +132,40 @@ func TestF115ABlackHoleCostsOneAcquisition(t *testing.T) {
 	}
 }
 
+// TestF115AClientLeftAsItIsBoundsNothing: go-redis by its defaults heeds the end
+// of a context only while it dials, and repeats dials and requests for many
+// seconds. Acquire and Release do not wait for it: they leave the call to itself.
+func TestF115AClientLeftAsItIsBoundsNothing(t *testing.T) {
+	for name, open := range holes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const limit = 2 * time.Second
+			set, links := linked(t, 3, redis.Options{})
+			l := set.Fresh(quorum.TTL(time.Minute), quorum.MaxTTL(time.Minute), quorum.CallLimit(limit))
+			for range 30 { // what is usual
+				acceptance.Cycle(t, l, "job")
+			}
+			hole := first(set, "job")
+			held := acceptance.Acquire(t, l, "held")
+			acceptance.Await(t, "a vote of each node", func() bool { return set.Holders(l, "held") == 3 })
+			open(t, links[hole])
+			start := time.Now()
+			acceptance.Cycle(t, l, "job")
+			if err := held.Release(t.Context()); err != nil {
+				t.Errorf("a release that two of three nodes confirmed: %v", err)
+			}
+			if took := time.Since(start); took > limit*3/4 {
+				t.Errorf("to acquire and release took %v, with calls that may take %v", took, limit)
+			}
+			acceptance.Await(t, "time for a call to heed its limit", func() bool { return time.Since(start) > limit*5/4 })
+			abandoned := func(c storetest.Call) bool { return c.At.After(start) && (!c.Done || c.Took > limit*5/4) }
+			if name != "connects never end" && len(set.Spoil[hole].Log(abandoned)) == 0 {
+				t.Error("no call was left to itself: the client heeds limits, and this shows nothing")
+			}
+		})
+	}
+}
+
 // first says which member a name asks first.
 func first(set *acceptance.Set, key string) int {
 	best, at := -1, time.Time{}
