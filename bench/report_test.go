@@ -161,14 +161,34 @@ var (
 	rows6    = []row{limit, inOrder, firstRest, allAtOnce, redsyncPlain, redsyncRueidis}
 )
 
+// w7 has a column a number of servers, too: one shows what the client costs.
 func (m *measured) w7() {
 	leases, ttl := 100_000, 30*time.Second
 	if *quick {
 		leases = 20_000
 	}
-	t, figures := renewal(m.b, 3, leases, ttl)
-	if t.measured {
-		m.settings["W7 "] = t
-		m.show("W7", "Many leases", figures)
+	t := &setting{samples: map[string][]sample{}}
+	out := &table{head: []string{fmt.Sprintf("%d leases, TTL %v", leases, ttl)}}
+	for _, c := range renewalColumns {
+		out.add(c.head)
+	}
+	var notes string
+	for _, n := range []int{1, 3} {
+		name := fmt.Sprintf("N = %d", n)
+		figures, why := renewal(m.b, n, leases, ttl)
+		if why != "" {
+			notes += fmt.Sprintf("%s: %s.\n", name, why)
+		}
+		t.samples[name] = []sample{figures}
+		out.head = append(out.head, name)
+		for i, c := range renewalColumns {
+			out.rows[i] = append(out.rows[i], c.form(t.figure(name, c.figure)))
+		}
+	}
+	m.settings["W7"] = t
+	m.show("W7", "Many leases", out)
+	if notes != "" {
+		fmt.Println(notes)
+		m.blocks["W7"] += notes
 	}
 }

@@ -100,10 +100,10 @@ func (m *measured) aims() []aim {
 	for _, r := range []row{firstRest, allAtOnce} {
 		most(1.5, m.of("W6 N = 9", r.name, "cycle")/m.of("W6 N = 1", r.name, "cycle"), "W6, "+r.name+": a cycle at N = 9 over one at N = 1")
 	}
-	if r := m.settings["W7 "]; r != nil {
-		most(1, r.figure("W7", "cores"), "W7: cores")
-		most(1024, r.figure("W7", "bytes"), "W7: bytes a lease")
-		most(0, r.figure("W7", "late"), "W7: late renewals")
-	}
+	const w7 = "N = 3"
+	held := m.of("W7", w7, "leases")
+	most(1, 10*m.of("W7", w7, "cores each"), fmt.Sprintf("W7, %s: the client's cores for 100,000 leases, by %.0f that are held", w7, held))
+	most(1024, m.of("W7", w7, "bytes"), "W7, "+w7+": bytes a lease")
+	most(0, m.of("W7", w7, "late")+m.of("W7", w7, "lost"), "W7, "+w7+": renewals late")
 	return all
 }

@@ -69,11 +69,12 @@ func (t *setting) figures(columns ...column) *table {
 }
 
 // How figures are written. What was not measured is a dash.
-func whole(v float64) string   { return form("%.0f", v) }
-func tenth(v float64) string   { return form("%.1f", v) }
-func hundred(v float64) string { return form("%.2f", v) }
-func percent(v float64) string { return form("%.0f %%", 100*v) }
-func millis(us float64) string { return form("%.2f", us/1000) }
+func whole(v float64) string      { return form("%.0f", v) }
+func tenth(v float64) string      { return form("%.1f", v) }
+func hundred(v float64) string    { return form("%.2f", v) }
+func thousandth(v float64) string { return form("%.3f", v) }
+func percent(v float64) string    { return form("%.0f %%", 100*v) }
+func millis(us float64) string    { return form("%.2f", us/1000) }
 
 func form(format string, v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
