@@ -13,28 +13,58 @@ import (
 // all of them: a hundred thousand held leases are a heap and no timers. Those
 // that are due are woken by the crew, so that an observer that blocks in one
 // wake keeps nobody else's from its end.
+//
+// Of renewals only so many are under way at a time; others wait for their turn,
+// in the order in which they were due. A process that was held up, or whose
+// stores were, finds thousands due at once: their calls would wait for one
+// another until their limits were over, be made anew, and none would get through.
 type agenda struct {
 	clock clock.Clock
 	crew  *crew
 
-	mu    sync.Mutex
-	heap  agendaHeap
-	timer *time.Timer // for the first; made when first needed
+	mu      sync.Mutex
+	heap    agendaHeap
+	timer   *time.Timer // for the first; made when first needed
+	rounds  int         // renewals under way that have not won
+	waiting []*driver   // for their turn; some do not any more
 }
 
-// set lets a driver be woken at an instant, [core.Never] included. One that is
-// to be looked at earlier already stays where it is, and moves when that time
-// comes: most events put off what was going to happen if they had not come, and
-// so cost nothing here. The caller holds the driver's mu.
-func (a *agenda) set(d *driver, at clock.Instant) {
+// agendaRounds is how many renewals are under way at a time: at a round trip of
+// 50 ms it is enough for 100,000 leases of 30 s.
+const agendaRounds = 512
+
+// turn is how a driver stands with the renewals.
+type turn uint8
+
+const (
+	turnNone turn = iota
+	turnWaits
+	turnTaken
+)
+
+// set lets a driver be woken at an instant, [core.Never] included, and at firm
+// if what is due before is a renewal, which may have to wait for its turn;
+// renewing says that one is under way. One that is to be looked at earlier
+// already stays where it is, and moves when that time comes: most events put off
+// what was going to happen if they had not come, and so cost nothing here. The
+// caller holds the driver's mu.
+func (a *agenda) set(d *driver, at, firm clock.Instant, renewing bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	d.due = at
+	switch {
+	case d.turn == turnTaken && !renewing:
+		d.turn = turnNone
+		a.rounds--
+		a.next()
+	case d.turn == turnWaits && at == core.Never:
+		d.turn = turnNone
+	case d.turn == turnWaits:
+		at = firm
+	}
+	d.due, d.firm = at, firm
 	switch {
 	case at == core.Never:
-		if d.place > 0 {
-			heap.Remove(&a.heap, int(d.place)-1)
-		}
+		a.leave(d)
 		return
 	case d.place == 0:
 		d.at = at
@@ -47,6 +77,31 @@ func (a *agenda) set(d *driver, at clock.Instant) {
 	}
 	if d.place == 1 {
 		a.arm()
+	}
+}
+
+// next has those woken whose turn to be renewed has come.
+func (a *agenda) next() {
+	for a.rounds < agendaRounds && len(a.waiting) > 0 {
+		d := a.waiting[0]
+		a.waiting[0], a.waiting = nil, a.waiting[1:]
+		if d.turn == turnWaits {
+			a.leave(d)
+			a.renew(d)
+			a.crew.take(delivery{d: d, wake: true})
+		}
+	}
+}
+
+// renew counts a renewal that is about to begin.
+func (a *agenda) renew(d *driver) {
+	d.turn = turnTaken
+	a.rounds++
+}
+
+func (a *agenda) leave(d *driver) {
+	if d.place > 0 {
+		heap.Remove(&a.heap, int(d.place)-1)
 	}
 }
 
@@ -64,19 +119,8 @@ func (a *agenda) arm() {
 
 // ring has everything woken that is due.
 func (a *agenda) ring() {
-	var due []*driver
 	a.mu.Lock()
-	now := a.clock.Now()
-	for len(a.heap) > 0 && a.heap[0].at <= now {
-		d := a.heap[0]
-		if d.due > now {
-			d.at = d.due
-			heap.Fix(&a.heap, 0)
-			continue
-		}
-		heap.Pop(&a.heap)
-		due = append(due, d)
-	}
+	due := a.collect()
 	if len(a.heap) > 0 {
 		a.arm()
 	}
@@ -84,6 +128,30 @@ func (a *agenda) ring() {
 	for _, d := range due {
 		a.crew.take(delivery{d: d, wake: true})
 	}
+}
+
+func (a *agenda) collect() (due []*driver) {
+	for now := a.clock.Now(); len(a.heap) > 0 && a.heap[0].at <= now; {
+		d := a.heap[0]
+		renewal := d.firm > now
+		switch {
+		case d.due > now:
+			d.at = d.due
+		case renewal && a.rounds >= agendaRounds:
+			d.turn = turnWaits
+			a.waiting = append(a.waiting, d)
+			d.due, d.at = d.firm, d.firm
+		default:
+			heap.Pop(&a.heap)
+			if renewal {
+				a.renew(d)
+			}
+			due = append(due, d)
+			continue
+		}
+		heap.Fix(&a.heap, 0)
+	}
+	return due
 }
 
 // agendaHeap orders drivers by when they are due. Each knows its place, from 1.

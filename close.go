@@ -70,8 +70,9 @@ func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Unlock()
 	slices.SortFunc(leases, func(a, b *Lease) int { return strings.Compare(a.key, b.key) })
 	for _, lease := range leases {
-		lease.shut()
+		lease.over()
 	}
+	l.giveBack(ctx, leases)
 	var errs []error
 	select {
 	case <-l.idle: // also when ctx has ended as well
@@ -91,12 +92,53 @@ func (l *Locker) Close(ctx context.Context) error {
 	return errors.Join(append(errs, l.set.Close())...)
 }
 
-// shut ends a lease for its locker's close.
-func (l *Lease) shut() {
+// giveBack releases what is held, as many at a time as may be released by
+// others. When no release has ended for as long as a call may take, or the
+// caller waits no longer, the rest is sent at once: the stores hang, and what
+// could be given back is not to wait for what cannot.
+func (l *Locker) giveBack(ctx context.Context, leases []*Lease) {
+	turns := true
+	for _, lease := range leases {
+		if turns {
+			_, err := l.releases.enter(ctx, l.callLimit(&l.def), nil)
+			turns = err == nil
+		}
+		lease.shut(turns)
+	}
+}
+
+// over ends a lease for whoever waits for it or holds it, because its Locker
+// closes. The stores are told by shut.
+func (l *Lease) over() {
+	var cause error
 	l.d.do(func(now clock.Instant) {
 		l.m.Cancel(now, core.EndClosed)
-		l.m.Shut(now)
+		if l.m.Stage() == core.Holding {
+			cause = l.lost(LostClosed)
+		}
 	})
+	if cause != nil {
+		l.end(cause)
+	}
+}
+
+// shut gives a lease back that is over. placed says that it has a place among
+// those that are given back, until its release is answered.
+func (l *Lease) shut(placed bool) {
+	l.d.do(func(now clock.Instant) {
+		if l.leaves = placed; !l.m.Shut(now) {
+			l.left()
+		}
+	})
+}
+
+// left ends the place of a lease that Close gives back, if it has one. The caller
+// holds d.mu.
+func (l *Lease) left() {
+	if l.leaves {
+		l.leaves = false
+		l.locker.releases.leave()
+	}
 }
 
 // leftBehind says whether the lock may still stand in a store.

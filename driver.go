@@ -25,11 +25,13 @@ type driver struct {
 	m       core.Machine
 	base    context.Context // carries values to the stores; it is never cancelled
 	timer   *time.Timer
-	due     clock.Instant // under the agenda's mu, as the next two: when the machine is woken
-	at      clock.Instant // when the agenda looks at it, no later than that
+	due     clock.Instant // under the agenda's mu, as the next four: when the machine is woken
+	firm    clock.Instant // the same without a renewal, which may wait for its turn
+	at      clock.Instant // when the agenda looks at it, no later than due
 	place   int32         // in the agenda, from 1; 0 is none
-	stopped bool          // nothing leaves any more
-	replies *[]heard      // of each store, the last; nil while there was nothing to say
+	turn    turn
+	stopped bool     // nothing leaves any more
+	replies *[]heard // of each store, the last; nil while there was nothing to say
 }
 
 // means is what a driver carries with. The leases of a Locker share one, since
@@ -150,6 +152,8 @@ func (d *driver) hand(job delivery) {
 type lodger interface {
 	Lend(r *core.Room) (rested bool)
 	Vacate() []core.Call
+	Firm() clock.Instant
+	Renewing() bool
 }
 
 // rooms are lent to machines, one event after another.
@@ -171,7 +175,11 @@ func (d *driver) arm(now clock.Instant) {
 	}
 	switch {
 	case d.agenda != nil:
-		d.agenda.set(d, next)
+		firm, renewing := next, false
+		if m, ok := d.m.(lodger); ok && !d.stopped {
+			firm, renewing = m.Firm(), m.Renewing()
+		}
+		d.agenda.set(d, next, firm, renewing)
 	case next == core.Never:
 		if d.timer != nil {
 			d.timer.Stop()

@@ -31,10 +31,11 @@ type Lease struct {
 	release *release
 	after   []func() // to be done once mu is free
 	serial  uint32   // of what was asked last
-	left    core.Set // stores told as given up on
+	gone    core.Set // stores told as given up on
 	mode    Mode
 	freed   bool // tell who waits here for the key, once mu is free
 	listens bool
+	leaves  bool // it has a place among those that are given back
 
 	until atomic.Int64 // end of validity; in the past once it is over
 }

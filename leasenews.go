@@ -165,6 +165,7 @@ func (l *Lease) answerRelease(err error) {
 	if l.release == nil {
 		l.release = &release{done: make(chan struct{})} // the locker closed it
 	}
+	l.left()
 	select {
 	case <-l.release.done:
 	default:
@@ -271,11 +272,11 @@ func (l *Lease) tellRival(now clock.Instant) {
 func (l *Lease) tellLeftovers() {
 	left := l.m.Quorum().Leftovers()
 	for i, m := range l.d.set.members {
-		if left.Has(i) && !l.left.Has(i) {
+		if left.Has(i) && !l.gone.Has(i) {
 			l.tell(Event{Kind: EventReleaseFail, Store: m.Name(), Err: l.d.reply(i).undone})
 		}
 	}
-	l.left = left
+	l.gone = left
 }
 
 // tell keeps an event until mu is free. Without an observer it costs nothing.

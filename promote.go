@@ -131,7 +131,7 @@ func (l *Lease) handOn(now clock.Instant, serial uint32, rest []core.Notice) fun
 	close(l.release.done)
 
 	heir.token, heir.started, heir.serial = l.m.Quorum().Token(), now, l.serial
-	heir.asked, heir.left = l.asked, l.left
+	heir.asked, heir.gone = l.asked, l.gone
 	heir.d.owner = heir
 	if heir.listens = l.listens; l.listens {
 		l.locker.hub.replace(l, heir)

@@ -160,6 +160,15 @@ func (l *Lease) Quiet() bool {
 
 // Next returns when Wake is due, or Never.
 func (l *Lease) Next() clock.Instant {
+	at := l.Firm()
+	if l.stage == Holding && !l.inRound && !l.q.Promoting() {
+		at = min(at, l.renewAt)
+	}
+	return at
+}
+
+// Firm is Next but for a renewal, which may wait for others if it has to.
+func (l *Lease) Firm() clock.Instant {
 	at := l.q.Next()
 	switch l.stage {
 	case Waiting:
@@ -173,9 +182,6 @@ func (l *Lease) Next() clock.Instant {
 		at = min(at, l.endBy)
 	case Holding:
 		at = min(at, l.Until(), l.watchAt)
-		if !l.inRound && !l.q.Promoting() {
-			at = min(at, l.renewAt)
-		}
 		if l.cfg.Expiring > 0 && !l.warned {
 			at = min(at, l.Until().Add(-l.cfg.Expiring))
 		}

@@ -84,6 +84,9 @@ func (l *Lease) extend(now clock.Instant, ttl time.Duration) {
 	l.followRound(now)
 }
 
+// Renewing reports whether a round is under way that has not won.
+func (l *Lease) Renewing() bool { return l.inRound && !l.wonSaid }
+
 // followRound tells of the round that has just begun.
 func (l *Lease) followRound(now clock.Instant) {
 	l.inRound, l.wonSaid, l.roundAt = true, false, now
@@ -188,13 +191,15 @@ func (l *Lease) Release(now clock.Instant) {
 }
 
 // Shut ends a held lease because the locker closes: lost to its holder, and
-// released.
-func (l *Lease) Shut(now clock.Instant) {
+// released. It reports false where there was nothing to release.
+func (l *Lease) Shut(now clock.Instant) bool {
 	l.expire(now)
-	if l.stage == Holding {
-		l.lose(LostClosed)
-		l.Release(now)
+	if l.stage != Holding {
+		return false
 	}
+	l.lose(LostClosed)
+	l.Release(now)
+	return true
 }
 
 func (l *Lease) lose(why Reason) {
