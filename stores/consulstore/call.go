@@ -23,6 +23,7 @@ type call struct {
 	renewed *session      // of this owner's vote, renewed by this call
 	mark    *session      // for a quarantine, not used yet
 	touched bool          // a renewal may have had its effect
+	left    *snapshot     // what a release left where others wait
 	line    chan struct{} // where this call has its turn, after a race that it lost
 }
 
@@ -98,6 +99,9 @@ func (c *call) again(ctx context.Context, key string, races int, took time.Durat
 			return nil, ctx.Err()
 		}
 	}
+	if c.verb == release { // which others wait for
+		return c.read(ctx, key)
+	}
 	timer := time.NewTimer(rand.N(min(time.Duration(races+1)*took, pauseMost) + 1))
 	defer timer.Stop()
 	select {
@@ -143,7 +147,12 @@ func (c *call) unknown(key string, p *plan, err error) error {
 // release of a vote that this client has knows what there is.
 func (c *call) begin(ctx context.Context, key string) (*snapshot, error) {
 	h, known := c.held(key, c.r.Owner)
-	if c.verb == release && known && !c.r.Entomb {
+	switch {
+	case c.left != nil:
+		snap := c.left
+		c.left = nil
+		return snap, nil
+	case c.verb == release && known && !c.r.Entomb:
 		return h.snap, nil
 	}
 	var prepare func() error
@@ -158,7 +167,7 @@ func (c *call) begin(ctx context.Context, key string) (*snapshot, error) {
 			}
 			return err
 		}
-	case c.verb == acquire || c.verb == extend:
+	case c.verb == acquire && !c.behind() || c.verb == extend:
 		prepare = func() (err error) { c.of, err = c.obtain(ctx, c.r.TTL); return err }
 	default:
 		return c.read(ctx, key)
@@ -172,6 +181,12 @@ func (c *call) begin(ctx context.Context, key string) (*snapshot, error) {
 	return snap, err
 }
 
+// behind reports whether a call is hardly granted a vote: it only stands in
+// line, or falls in where others wait.
+func (c *call) behind() bool {
+	return c.r.Wait == quorum.WaitQueue || c.r.Wait == quorum.WaitTake && c.r.Ticket == 0 && c.waiters.Has(c.r.Key)
+}
+
 // now is the instant to decide at, and the step that the record has then. There
 // is no clock that a transaction could use, so the step follows the clocks of
 // clients, upward only. Nothing else is decided by it: what ends, ends with its
@@ -181,6 +196,7 @@ func (c *call) now(snap *snapshot, rec *model.Record) (model.Time, error) {
 	if !ok {
 		return 0, fmt.Errorf("%w: the clock of this machine reads %v", quorum.ErrInvalidOption, c.wall())
 	}
+	now = max(now, c.newcomer(snap))
 	if rec.Standing == model.Quarantined && c.r.MaxTTL > 0 {
 		if snap.waiting {
 			maxTTL := model.Time(micros(c.r.MaxTTL))

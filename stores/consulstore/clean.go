@@ -13,15 +13,16 @@ import (
 
 const (
 	cleanLimit = time.Minute // for one round in the background
-	cleanBatch = 20          // names that are looked at, and dropped, at once
+	cleanBatch = 20          // names that are looked at, and dropped, at once: three operations each
 )
 
 // Clean deletes the counters that no name needs, and returns how many: those
 // of names that nobody holds, whose next token, counted from the store's step,
 // is above all that were given. The record is compared in the same transaction,
 // so that the step is one that whoever starts the name again cannot be below.
-// The store does so by itself about every five minutes, when one of its calls
-// moves the step.
+// It drops queues too, not counted, whose waiters this store has seen stand
+// there, and not ask, for as long as their entries last. The store does so by
+// itself about every five minutes, when one of its calls moves the step.
 func (s *Store) Clean(ctx context.Context) (dropped int, err error) {
 	folders, _, err := s.client.KV().Keys(s.prefix+nameDir, "/", s.query(ctx))
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Store) Clean(ctx context.Context) (dropped int, err error) {
 
 // cleanBatch deletes what is idle among some names. A batch that meets a change
 // is left to the next round.
-func (s *Store) cleanBatch(ctx context.Context, folders []string) (int, error) {
+func (s *Store) cleanBatch(ctx context.Context, folders []string) (dropped int, err error) {
 	var ops api.TxnOps
 	var index uint64
 	for _, folder := range folders {
@@ -60,9 +61,17 @@ func (s *Store) cleanBatch(ctx context.Context, folders []string) (int, error) {
 		if snap.recordIndex != index || !s.idle(snap) {
 			continue
 		}
-		drop := s.op(api.KVDeleteCAS, folder+countPart)
-		drop.KV.Index = snap.countIndex
-		ops = append(ops, drop)
+		if snap.countIndex > 0 {
+			drop := s.op(api.KVDeleteCAS, folder+countPart)
+			drop.KV.Index = snap.countIndex
+			ops = append(ops, drop)
+			dropped++
+		}
+		if snap.queueIndex > 0 { // its waiters died
+			drop := s.op(api.KVDeleteCAS, folder+queuePart)
+			drop.KV.Index = snap.queueIndex
+			ops = append(ops, drop, s.op(api.KVDeleteTree, bellFolder(text)))
+		}
 	}
 	if len(ops) == 0 {
 		return 0, nil
@@ -76,12 +85,12 @@ func (s *Store) cleanBatch(ctx context.Context, folders []string) (int, error) {
 	if err != nil || !ok {
 		return 0, err
 	}
-	return len(ops), nil
+	return dropped, nil
 }
 
 // idle reports whether a name needs its counter no more.
 func (s *Store) idle(snap *snapshot) bool {
-	if snap.recordIndex == 0 || snap.fell || snap.countIndex == 0 {
+	if snap.recordIndex == 0 || snap.fell || snap.countIndex == 0 && snap.queueIndex == 0 {
 		return false
 	}
 	rec := snap.recordOf()

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/waitlist"
 )
 
 // commit carries out the transaction. It is false when something had changed,
@@ -35,6 +36,12 @@ func (c *call) commit(ctx context.Context, p *plan) (done bool, err error) {
 			p.after.recordIndex = kv.ModifyIndex
 		case kv.Key == folder+countPart:
 			p.after.countIndex = kv.ModifyIndex
+		case kv.Key == folder+queuePart && p.ended:
+			if p.after.queue, err = waitlist.Parse(string(kv.Value)); err == nil {
+				p.after.queueIndex, c.left = kv.ModifyIndex, &p.after
+			}
+		case kv.Key == folder+queuePart && len(p.after.queue) > 0:
+			p.after.queueIndex = kv.ModifyIndex
 		case kv.Key == c.prefix+lastKey:
 			p.after.last = kv.ModifyIndex
 		}
@@ -62,6 +69,13 @@ func (c *call) keep(key string, p *plan) {
 		if h, ok := c.drop(key, c.r.Owner); ok && c.verb == release && p.writes() && c.fresh(h.of) && !c.r.Entomb {
 			c.spare(h.of)
 		}
+	}
+	if c.left != nil {
+		c.left.ages = c.waiters.See(key, c.left.queue.String(), c.local())
+	}
+	if p.queues {
+		c.bells.note(key, rung{bells(p.after.queue)[c.self], p.after.last})
+		p.after.ages = c.waiters.See(key, p.after.queue.String(), c.local())
 	}
 	if p.writes() && p.after.record.Step > p.before.record.Step && p.before.recordIndex > 0 {
 		c.cleaner.Start(cleanLimit, c.cleanRound)

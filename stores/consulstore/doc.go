@@ -20,11 +20,12 @@
 // one consistent transaction, decide, and write in one transaction that fails
 // if the record or the name's counter has changed since. A conflict is no
 // denial; it is read and decided again within the call's limit. Every
-// transaction writes the counter, so a request that is late or doubled fails.
+// transaction writes the counter or the queue, so a request that is late or
+// doubled fails.
 //
 // Acquire takes two round trips, and one when it is refused; Extend one, and
-// two when it raises the token; Release one. A session is made, or one that no
-// vote used is renewed, beside the read.
+// two when it raises the token; Release one, and two where others wait in line.
+// A session is made, or one that no vote used is renewed, beside the read.
 //
 // # What it keeps
 //
@@ -37,11 +38,14 @@
 //	quorum/:name/NAME/vote/SESSION  a vote; deleting it by hand frees the name
 //	quorum/:name/NAME/tomb/SESSION  a released owner whose request may still come
 //	quorum/:name/NAME/forced/SESSION  whose votes were removed by force
+//	quorum/:name/NAME/queue         who waits for it, in order; deleting it costs them their places
+//	quorum/:bell/NAME/CLIENT        how the waiters of one client stand, to tell them
 //
 // and beside it the key quorum-server, by which one cluster is known under two
 // names. NAME is escaped as in a URL's query, with dots escaped too. Values are
-// JSON. What has a session ends with it; a counter that nobody needs is deleted
-// by the store, see [Store.Clean].
+// JSON, but for the last two. What has a session ends with it; a counter that
+// nobody needs, and a queue whose waiters died, are deleted by the store, see
+// [Store.Clean].
 //
 // # Permissions
 //

@@ -22,7 +22,7 @@ func TestR83DocumentedLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := quorum.Limits{
-		MinTTL: consulstore.SessionMin, MaxKey: 512, Reach: quorum.ReachCluster, Shares: true, Watches: true, Forgets: true,
+		MinTTL: consulstore.SessionMin, MaxKey: 512, Reach: quorum.ReachCluster, Shares: true, Watches: true, Queues: true, Forgets: true,
 	}
 	if got := s.Limits(); got != want {
 		t.Errorf("Limits = %+v, want %+v", got, want)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/internal/core"
 	"github.com/quorumlock/quorum/internal/model"
 )
@@ -44,3 +45,9 @@ func (s *Store) Holds() int {
 
 // NameFolder is the folder of a name, below the prefix.
 func NameFolder(name string) string { return nameFolder(name) }
+
+// Queues says whether waiters stand in line in the store.
+func (s *Store) Queues(on bool) { s.limits.Queues = on }
+
+// SetClock gives the clock by which sessions and the lines of queues grow old.
+func (s *Store) SetClock(c clock.Clock) { s.clock = c }

@@ -19,8 +19,10 @@ const (
 	lastKey       = setDir + "last"
 	quarantineDir = setDir + "quarantine/"
 	nameDir       = ":name/"
+	bellDir       = ":bell/"
 
 	countPart  = "count"
+	queuePart  = "queue"
 	votePart   = "vote/"
 	tombPart   = "tomb/"
 	forcedPart = "forced/"
@@ -30,6 +32,11 @@ const (
 // ".." are no folders in the paths of a URL.
 func nameFolder(name string) string {
 	return nameDir + strings.ReplaceAll(url.QueryEscape(name), ".", "%2E") + "/"
+}
+
+// bellFolder is the folder of the bells of a name.
+func bellFolder(name string) string {
+	return bellDir + strings.TrimPrefix(nameFolder(name), nameDir)
 }
 
 const version = 1
@@ -55,6 +62,8 @@ type countValue struct {
 	Keep   int64 `json:"keep"`   // may be dropped then, in microseconds by a client's clock: a hint
 	Votes  int   `json:"votes"`  // there were after this was written: one that is gone now has expired
 	Last   uint8 `json:"last"`   // how the holder before ended: a core.Previous
+	// Served is who was granted its turn last, whose line in the queue counts no more.
+	Served string `json:"served,omitempty"`
 	// Writes makes the value another one each time: Consul does not count a
 	// write that changes nothing, and who read before must fail.
 	Writes int64 `json:"writes"`

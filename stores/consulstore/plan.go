@@ -1,17 +1,12 @@
 package consulstore
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/internal/model"
 )
 
@@ -20,6 +15,8 @@ type plan struct {
 	before *snapshot
 	after  snapshot // what the transaction leaves, but for its indexes
 	ops    api.TxnOps
+	queues bool     // it changes the queue
+	ended  bool     // it ends a vote, and reads the queue as it is then
 	own    *session // of the owner's vote after it; nil if it has none, or not of this client
 }
 
@@ -52,7 +49,7 @@ func (c *call) decide(ctx context.Context, snap *snapshot, key string, f decide)
 		return nil, err
 	}
 	if name != nil {
-		if err := c.planName(ctx, p, key, name, now); err != nil {
+		if err := c.planName(ctx, p, key, &rec, name, now); err != nil {
 			return nil, err
 		}
 	}
@@ -62,59 +59,8 @@ func (c *call) decide(ctx context.Context, snap *snapshot, key string, f decide)
 	return p, nil
 }
 
-// beat shows in every later read that there was a transaction.
-func (s *Store) beat() *api.TxnOp {
-	last := s.op(api.KVSet, lastKey)
-	last.KV.Value = strconv.AppendUint(nil, rand.Uint64(), 36) // any other value than before
-	return last
-}
-
-// marked returns a session that lasts for MaxTTL.
-func (c *call) marked(ctx context.Context, of *session) (*session, error) {
-	if of != nil {
-		return of, nil
-	}
-	if c.r.MaxTTL < c.limits.MinTTL { // one of 0 would never end
-		return nil, fmt.Errorf("%w: MaxTTL %v is below %v", quorum.ErrInvalidTTL, c.r.MaxTTL, c.limits.MinTTL)
-	}
-	return c.obtain(ctx, c.r.MaxTTL)
-}
-
-// planRecord writes the record if it changed. A quarantine is over when the key
-// of its session is gone.
-func (c *call) planRecord(ctx context.Context, p *plan, rec *model.Record, begun bool) error {
-	v := recordValue{Version: version, Step: rec.Step, Base: rec.Base, Lost: rec.Lost, Life: p.before.record.Life}
-	for _, set := range rec.Serves[:rec.Serving] {
-		v.Sets = append(v.Sets, quorum.Fingerprint(set).String())
-	}
-	switch {
-	case begun:
-		var err error
-		if c.mark, err = c.marked(ctx, c.mark); err != nil {
-			return err
-		}
-		v.Quarantine, v.End = c.mark.id, int64(rec.End)
-		v.Life = max(v.Life, c.seen.latest().life) + 1
-		lock := c.op(api.KVLock, quarantineDir+c.mark.id)
-		lock.KV.Session = c.mark.id
-		p.ops = append(p.ops, lock)
-	case rec.Standing == model.Quarantined:
-		v.Quarantine, v.End = rec.Run, int64(rec.End)
-	case rec.Standing != model.Voting:
-		return nil // a release or another set's request, which leaves the record as it is
-	}
-	if p.before.recordIndex > 0 && bytes.Equal(encode(v), encode(p.before.record)) {
-		return nil
-	}
-	p.after.record = v
-	cas := c.op(api.KVCAS, recordKey)
-	cas.KV.Index, cas.KV.Value = p.before.recordIndex, encode(v)
-	p.ops = append(p.ops, cas)
-	return nil
-}
-
 // planName writes what changed of the name.
-func (c *call) planName(ctx context.Context, p *plan, key string, name *model.Name, now model.Time) error {
+func (c *call) planName(ctx context.Context, p *plan, key string, rec *model.Record, name *model.Name, now model.Time) error {
 	folder, owner := nameFolder(key), c.r.Owner.Hex()
 	var ops api.TxnOps
 	live := map[string]bool{}
@@ -137,18 +83,11 @@ func (c *call) planName(ctx context.Context, p *plan, key string, name *model.Na
 	if err != nil {
 		return err
 	}
-	if ops = append(ops, marks...); len(ops) == 0 {
+	line := c.planQueue(p, folder, rec, name, len(drops) > 0)
+	if ops = append(ops, marks...); len(ops) == 0 && !p.queues {
 		return nil
 	}
-	count := c.op(api.KVCAS, folder+countPart)
-	p.after.count = countValue{
-		Writer: name.Writer, Keep: int64(name.Keep), Votes: len(name.Votes), Last: uint8(name.Last),
-		Writes: p.before.count.Writes + 1,
-	}
-	if name.Known {
-		p.after.count.Number = name.Counter
-	}
-	count.KV.Index, count.KV.Value = p.before.countIndex, encode(p.after.count)
+	count := c.planCount(p, folder, name, len(ops) > 0)
 	// The record is compared, or a counter that was dropped and is made again
 	// since the read would pass for the one that never was. A release gives no
 	// token.
@@ -157,10 +96,36 @@ func (c *call) planName(ctx context.Context, p *plan, key string, name *model.Na
 		same.KV.Index = p.before.recordIndex
 		p.ops = append(p.ops, same)
 	}
-	p.ops = append(append(p.ops, count), ops...)
+	p.ops = slices.Concat(p.ops, count, line, ops)
 	// What must still be there is looked at before anything is deleted.
 	slices.SortStableFunc(p.ops, func(a, b *api.TxnOp) int { return order(a) - order(b) })
 	return nil
+}
+
+// planCount writes the counter, or where only the queue changes, that was
+// empty, compares it: nobody would tell a newcomer of a vote that was released
+// meanwhile. Where others wait, such a release has changed the queue.
+func (c *call) planCount(p *plan, folder string, name *model.Name, write bool) api.TxnOps {
+	count := c.op(api.KVCAS, folder+countPart)
+	count.KV.Index = p.before.countIndex
+	switch {
+	case !write && (c.verb == release || len(name.Queue) > 1) && p.after.count == p.before.count:
+		return nil
+	case write || p.after.count != p.before.count:
+		p.after.count = countValue{
+			Writer: name.Writer, Keep: int64(name.Keep), Votes: len(name.Votes), Last: uint8(name.Last),
+			Writes: p.before.count.Writes + 1, Served: p.after.count.Served,
+		}
+		if name.Known {
+			p.after.count.Number = name.Counter
+		}
+		count.KV.Value = encode(p.after.count)
+	case p.before.countIndex == 0:
+		count.KV.Verb = api.KVCheckNotExists
+	default:
+		count.KV.Verb = api.KVCheckIndex
+	}
+	return api.TxnOps{count}
 }
 
 func order(op *api.TxnOp) int {

@@ -182,7 +182,7 @@ func TestTenProcessesNeverOverlap(t *testing.T) {
 			var members []quorum.Store
 			for i, addr := range addrs {
 				sp := storetest.Spoil(member(t, i, addr))
-				sp.Pretend(func(l *quorum.Limits) { l.Watches = false })
+				sp.Pretend(func(l *quorum.Limits) { l.Watches, l.Queues = false, false })
 				t.Cleanup(sp.Close)
 				members = append(members, sp)
 			}
@@ -210,4 +210,29 @@ func TestR10R31TwoProcesses(t *testing.T) {
 		p.DSNs = append(p.DSNs, testserver.Consul(t).Addr) // one: each takes as much memory as the rest of the test
 	}
 	p.Run(t)
+}
+
+// TestR13ProcessesComeInByTurns has four processes of two waiters stand in the
+// queues of three servers.
+func TestR13ProcessesComeInByTurns(t *testing.T) {
+	soak := acceptance.Soak{
+		Processes: 4, Workers: 2, Rounds: 15,
+		Options: []quorum.Option{quorum.TTL(time.Minute), quorum.MaxTTL(time.Minute), quorum.CallLimit(15 * time.Second)},
+		Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
+			var members []quorum.Store
+			for i, addr := range addrs {
+				members = append(members, member(t, i, addr))
+			}
+			return quorum.Combine(quorum.Consensus(), members...)
+		},
+	}
+	if !acceptance.Worker() {
+		for range 3 {
+			soak.DSNs = append(soak.DSNs, testserver.Consul(t).Addr)
+		}
+	}
+	turns := soak.Run(t)
+	if !acceptance.Worker() {
+		turns.Judge(t, 8)
+	}
 }

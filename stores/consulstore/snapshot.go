@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/internal/model"
+	"github.com/quorumlock/quorum/internal/waitlist"
 )
 
 // snapshot is the record and a name as one transaction showed them.
@@ -28,6 +29,9 @@ type snapshot struct {
 	votes      []keptVote
 	tombs      []tombValue
 	forced     []forcedValue
+	queue      waitlist.List
+	queueIndex uint64                   // 0 where nobody waits
+	ages       map[string]time.Duration // of the queue's lines
 }
 
 type keptVote struct {
@@ -77,6 +81,9 @@ func (s *Store) read(ctx context.Context, key string) (*snapshot, error) {
 			return nil, err
 		}
 	}
+	if key != "" {
+		snap.ages = s.waiters.See(key, snap.queue.String(), s.local())
+	}
 	snap.waiting = slices.Contains(snap.marks, snap.record.Quarantine)
 	snap.fell = s.seen.fell(before, position{snap.record.Life, snap.last})
 	return snap, nil
@@ -102,9 +109,17 @@ func (s *snapshot) takeRecord(part string, kv *api.KVPair) error {
 }
 
 func (s *snapshot) takeName(part string, kv *api.KVPair) error {
-	if part == countPart {
+	switch part {
+	case countPart:
 		s.countIndex = kv.ModifyIndex
 		return decode(kv.Key, kv.Value, &s.count)
+	case queuePart:
+		var err error
+		s.queueIndex = kv.ModifyIndex
+		if s.queue, err = waitlist.Parse(string(kv.Value)); err != nil {
+			return fmt.Errorf("%s: %w; another version of this package, or a person, wrote it: use another prefix", kv.Key, err)
+		}
+		return nil
 	}
 	kind, session, _ := strings.Cut(part, "/")
 	if kv.Session != session {
@@ -167,6 +182,7 @@ func (s *snapshot) nameOf(owner string, now model.Time, maxTTL time.Duration) mo
 		n.Votes = append(n.Votes, vote)
 	}
 	slices.SortFunc(n.Votes, func(a, b model.Vote) int { return slices.Compare(a.Owner.ID[:], b.Owner.ID[:]) })
+	n.Queue = s.queue.Without(served(s.count, n.Votes)).Entries(now, s.ages)
 	tombs := map[string]uint32{}
 	for _, t := range s.tombs {
 		tombs[t.Owner] = max(tombs[t.Owner], t.Attempt)

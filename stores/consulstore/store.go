@@ -2,7 +2,7 @@ package consulstore
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"strings"
@@ -13,7 +13,9 @@ import (
 
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/model"
 	"github.com/quorumlock/quorum/internal/modelstore"
+	"github.com/quorumlock/quorum/internal/waitlist"
 )
 
 // Store is one Consul cluster as a member of a quorum. It is safe for
@@ -36,6 +38,9 @@ type Store struct {
 	spares   spares
 	cleaner  modelstore.Background
 	lines    [lineCount]chan struct{} // each holds one: calls that lost a race for a name
+	waiters  waitlist.Seen
+	bells    ringing
+	self     string // this client, as the bells of queues know it
 }
 
 const lineCount = 64
@@ -62,7 +67,9 @@ type trial struct {
 // token or a namespace of Consul Enterprise, holds for the store as well;
 // namespaces and partitions were not tested, and all clients must use the same.
 func New(name string, client *api.Client, options ...Option) (*Store, error) {
-	s := &Store{name: name, client: client, prefix: defaultPrefix + "/", clock: clock.System(), wall: time.Now}
+	s := &Store{
+		name: name, client: client, prefix: defaultPrefix + "/", clock: clock.System(), wall: time.Now, self: rand.Text(),
+	}
 	if name == "" {
 		return nil, fmt.Errorf("%w: a store needs a name", quorum.ErrInvalidOption)
 	}
@@ -74,6 +81,7 @@ func New(name string, client *api.Client, options ...Option) (*Store, error) {
 		MaxKey:  maxKey,
 		Reach:   quorum.ReachCluster,
 		Shares:  true,
+		Queues:  true,
 		Watches: true,
 		Forgets: true, // a disk that was emptied, a backup that was restored
 	}
@@ -89,6 +97,9 @@ func New(name string, client *api.Client, options ...Option) (*Store, error) {
 }
 
 const maxKey = 512 // bytes
+
+// local is the clock by which the lines of queues grow old.
+func (s *Store) local() model.Time { return model.Time(time.Duration(s.clock.Now()).Microseconds()) }
 
 // Name implements [quorum.Store].
 func (s *Store) Name() string { return s.name }
@@ -106,28 +117,18 @@ func (s *Store) Close() error {
 	return s.owned.Close()
 }
 
-// Acquire implements [quorum.Store]. There is no queue: who asks to wait in one
-// is woken by [Store.Watch] like the others, and gets its ticket from a store
-// that has a clock.
+// Acquire implements [quorum.Store].
 func (s *Store) Acquire(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
-	if r.Wait == quorum.WaitTake || r.Wait == quorum.WaitQueue {
-		r.Wait = quorum.WaitWatch
-	}
-	table, err := s.table(ctx, acquire, &r)
+	table, err := s.table(ctx, &call{Store: s, verb: acquire, r: &r})
 	if err != nil {
 		return quorum.Grant{}, err
 	}
-	g, err := table.Acquire(ctx, r)
-	g.Ticket = 0
-	if refused := (*quorum.RefusedError)(nil); err != nil && errors.As(err, &refused) {
-		refused.Ticket = 0
-	}
-	return g, err
+	return table.Acquire(ctx, r)
 }
 
 // Extend implements [quorum.Store].
 func (s *Store) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
-	table, err := s.table(ctx, extend, &r)
+	table, err := s.table(ctx, &call{Store: s, verb: extend, r: &r})
 	if err != nil {
 		return quorum.Grant{}, err
 	}
@@ -136,17 +137,23 @@ func (s *Store) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, err
 
 // Release implements [quorum.Store].
 func (s *Store) Release(ctx context.Context, r quorum.Request) error {
-	table, err := s.table(ctx, release, &r)
+	began := s.clock.Now()
+	c := &call{Store: s, verb: release, r: &r}
+	table, err := s.table(ctx, c)
 	if err != nil {
 		return err
 	}
-	return table.Release(ctx, r)
+	err = table.Release(ctx, r)
+	if c.left != nil {
+		s.tidy(ctx, r, c.left, s.clock.Now().Sub(began))
+	}
+	return err
 }
 
 // Inspect implements [quorum.Inspector]. A holder's Left is how long its vote
 // may last at most; Since is by the clock of who holds.
 func (s *Store) Inspect(ctx context.Context, r quorum.Request) (quorum.State, error) {
-	table, err := s.table(ctx, inspect, &r)
+	table, err := s.table(ctx, &call{Store: s, verb: inspect, r: &r})
 	if err != nil {
 		return quorum.State{}, err
 	}
@@ -156,7 +163,7 @@ func (s *Store) Inspect(ctx context.Context, r quorum.Request) (quorum.State, er
 // ReadStep implements [quorum.HighWater]. Consul does not tell how much of a
 // session's time is left, so Left is an estimate.
 func (s *Store) ReadStep(ctx context.Context, r quorum.Request) (quorum.Step, error) {
-	table, err := s.table(ctx, record, &r)
+	table, err := s.table(ctx, &call{Store: s, verb: record, r: &r})
 	if err != nil {
 		return quorum.Step{}, err
 	}
@@ -165,7 +172,7 @@ func (s *Store) ReadStep(ctx context.Context, r quorum.Request) (quorum.Step, er
 
 // Raise implements [quorum.HighWater].
 func (s *Store) Raise(ctx context.Context, r quorum.Request, o quorum.Raise) error {
-	table, err := s.table(ctx, record, &r)
+	table, err := s.table(ctx, &call{Store: s, verb: record, r: &r})
 	if err != nil {
 		return err
 	}
@@ -174,7 +181,7 @@ func (s *Store) Raise(ctx context.Context, r quorum.Request, o quorum.Raise) err
 
 // Serves implements [quorum.Membership].
 func (s *Store) Serves(ctx context.Context, r quorum.Request) ([]quorum.Fingerprint, error) {
-	table, err := s.table(ctx, record, &r)
+	table, err := s.table(ctx, &call{Store: s, verb: record, r: &r})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +190,7 @@ func (s *Store) Serves(ctx context.Context, r quorum.Request) ([]quorum.Fingerpr
 
 // Serve implements [quorum.Membership].
 func (s *Store) Serve(ctx context.Context, r quorum.Request, from, to []quorum.Fingerprint) error {
-	table, err := s.table(ctx, record, &r)
+	table, err := s.table(ctx, &call{Store: s, verb: record, r: &r})
 	if err != nil {
 		return err
 	}
@@ -191,7 +198,8 @@ func (s *Store) Serve(ctx context.Context, r quorum.Request, from, to []quorum.F
 }
 
 // table is the table of the protocol over one call.
-func (s *Store) table(ctx context.Context, v verb, r *quorum.Request) (*modelstore.Store, error) {
+func (s *Store) table(ctx context.Context, c *call) (*modelstore.Store, error) {
+	v, r := c.verb, c.r
 	if r.MaxTTL > sessionMax {
 		return nil, s.unsent(v, r.Key, fmt.Errorf("%w: MaxTTL %v is above 24h, the longest that Consul takes",
 			quorum.ErrInvalidTTL, r.MaxTTL))
@@ -203,7 +211,7 @@ func (s *Store) table(ctx context.Context, v verb, r *quorum.Request) (*modelsto
 			return nil, s.unsent(v, r.Key, err)
 		}
 	}
-	return modelstore.New(s.name, s.limits, server, &call{Store: s, verb: v, r: r}), nil
+	return modelstore.New(s.name, s.limits, server, c), nil
 }
 
 // takes reports whether a key is one that a store takes.

@@ -36,11 +36,13 @@ func (s *Store) carry(ctx context.Context, req core.Request) (*move, error) {
 			guess = false
 		}
 		now := s.now()
-		since := s.lines.known(req.Key) // of a guess: what is remembered may lack who came since
-		if !guess {
-			since = s.lines.see(req.Key, seen.kept[queueLeaf].text, now)
+		var ages map[string]time.Duration
+		if guess { // what is remembered may lack who came since
+			ages = s.lines.seen.Ages(req.Key, now)
+		} else {
+			ages = s.lines.seen.See(req.Key, seen.kept[queueLeaf].text, now)
 		}
-		m := decide(seen, req, now, s.gone.Load(), since)
+		m := decide(seen, req, now, s.gone.Load(), ages)
 		if guess && m.answer.Outcome != core.Granted {
 			seen = nil // what is remembered decides no refusal
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorumlock/quorum/internal/core"
 	"github.com/quorumlock/quorum/internal/model"
+	"github.com/quorumlock/quorum/internal/waitlist"
 )
 
 // move is what a request makes of what was seen, before it is carried out.
@@ -35,16 +36,16 @@ type move struct {
 	drops   []string // leaves to delete
 	marks   []mark   // tombstones and the word of a take-over, under one lease
 
-	waiters []waiter // as seen
-	queue   string   // afterwards
-	moves   bool     // it has to be written
+	waiters waitlist.List // as seen
+	queue   string        // afterwards
+	moves   bool          // it has to be written
 }
 
 type mark struct{ leaf, text string }
 
 // decide runs the model on a sight. forgot says that the server was seen to
-// have gone back, since for how long each line of the queue has been as it is.
-func decide(seen *sight, req core.Request, now model.Time, forgot bool, since map[string]model.Time) *move {
+// have gone back, ages for how long each line of the queue has been as it is.
+func decide(seen *sight, req core.Request, now model.Time, forgot bool, ages map[string]time.Duration) *move {
 	m := &move{req: req, seen: seen, name: seen.name.Clone()}
 	rec := seen.record
 	if forgot && rec.Standing != model.Missing {
@@ -57,7 +58,7 @@ func decide(seen *sight, req core.Request, now model.Time, forgot bool, since ma
 		o.Quarantine = quarantineOf(&rec, seen.quarantine, o.Quarantine)
 	}
 	m.stand(now)
-	m.line(now, since)
+	m.line(now, ages)
 	m.answer = apply(&rec, &m.name, m.req, now)
 	rec.End = 0
 	if m.answer.Outcome == core.Undelivered || rec.Standing == model.Missing {
@@ -73,11 +74,7 @@ func decide(seen *sight, req core.Request, now model.Time, forgot bool, since ma
 	}
 	if req.Key != "" {
 		m.compare()
-		counter := m.name.Counter
-		if !m.name.Known {
-			counter = rec.Step << core.StepBits
-		}
-		m.queue = m.lineAfter(counter)
+		m.queue = m.lineAfter(&rec)
 		m.moves = m.queue != seen.kept[queueLeaf].text
 	}
 	return m

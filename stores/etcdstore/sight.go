@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorumlock/quorum/internal/core"
 	"github.com/quorumlock/quorum/internal/model"
+	"github.com/quorumlock/quorum/internal/waitlist"
 )
 
 // sight is what the server showed at one revision: the record, and all that it
@@ -115,7 +116,7 @@ func (v *sight) take(leaf string, kv *mvccpb.KeyValue, t *tally) (err error) {
 		k.seconds, err = seconds, wrong
 		n.Votes = append(n.Votes, vote)
 	case queueLeaf:
-		_, err = parseQueue(k.text)
+		_, err = waitlist.Parse(k.text)
 	case "tomb":
 		tomb := model.Tomb{}
 		if tomb.ID, err = parseID(id); err == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/internal/core"
+	"github.com/quorumlock/quorum/internal/waitlist"
 )
 
 // Watch implements [quorum.Watcher]. It tells of votes that are deleted, by
@@ -58,24 +58,24 @@ func turned(events []*clientv3.Event, folder string, tell func(quorum.Wake)) {
 		}
 		had := map[core.ID]bool{}
 		if e.PrevKv != nil {
-			before, _ := parseQueue(string(e.PrevKv.Value))
+			before, _ := waitlist.Parse(string(e.PrevKv.Value))
 			for _, w := range before {
-				had[w.owner.ID] = w.turn != none
+				had[w.Owner.ID] = w.Turn != waitlist.None
 			}
 		}
 		told, claim := false, time.Duration(0)
-		all, _ := parseQueue(string(e.Kv.Value))
+		all, _ := waitlist.Parse(string(e.Kv.Value))
 		for _, w := range all {
-			wake := quorum.Wake{Owner: quorum.Owner{ID: quorum.OwnerID(w.owner.ID)}.Digest()}
-			if w.turn == none {
+			wake := quorum.Wake{Owner: quorum.Owner{ID: quorum.OwnerID(w.Owner.ID)}.Digest()}
+			if w.Turn == waitlist.None {
 				if wake.Kind, wake.After = quorum.WakeNext, claim; told {
 					tell(wake)
 				}
 				break
 			}
-			if claim = w.claim; !had[w.owner.ID] && !strings.HasPrefix(w.turn, answered) {
-				wake.Kind = quorum.WakeTurn
-				wake.Counter, _ = strconv.ParseInt(w.turn, 10, 64)
+			claim = w.Claim
+			if counter, is := w.Told(); is && !had[w.Owner.ID] {
+				wake.Kind, wake.Counter = quorum.WakeTurn, counter
 				told = true
 				tell(wake)
 			}
