@@ -19,7 +19,7 @@ func TestCountsOfACycle(t *testing.T) {
 		allocs     float64
 		goroutines float64
 	}{
-		{1, inOrder, 45, 1}, {3, inOrder, 75, 1}, {3, firstRest, 85, 4}, {3, allAtOnce, 85, 4}, {5, inOrder, 115, 4},
+		{1, inOrder, 40, 1}, {3, inOrder, 70, 1}, {3, firstRest, 75, 1}, {3, allAtOnce, 75, 1}, {5, inOrder, 110, 1},
 	} {
 		t.Run(fmt.Sprintf("%s, N = %d", c.row.name, c.n), func(t *testing.T) {
 			s := start(t, c.n, 0)

@@ -184,3 +184,26 @@ func TestReleaseWaitsForNoSlowStoreWhenEnoughAnswered(t *testing.T) {
 		}
 	}
 }
+
+// A store that answers only after the lease was won and given back is waited for
+// by nobody: the lease asks to be woken no more.
+func TestAnAnswerAfterTheEndIsNotWaitedFor(t *testing.T) {
+	q := paced(3, core.AllAtOnce, core.Pace{Patience: [core.MaxMembers]time.Duration{20 * ms, 20 * ms, 20 * ms}})
+	calls := q.Calls()
+	for _, c := range calls[:2] {
+		q.Answer(at(ms), c.Store, c.Seq, core.Answer{Outcome: core.Granted, Token: 7})
+	}
+	if q.Phase() != core.Held || q.Next() > at(time.Hour) {
+		t.Fatalf("phase %v, next %v; want held, and the end of the call in flight", q.Phase(), q.Next())
+	}
+	q.Release(at(2 * ms))
+	q.Answer(at(3*ms), calls[2].Store, calls[2].Seq, core.Answer{Outcome: core.Granted, Token: 7})
+	for releases := q.Calls(); len(releases) > 0; releases = q.Calls() {
+		for _, c := range releases {
+			q.Answer(at(4*ms), c.Store, c.Seq, core.Answer{Outcome: core.Granted})
+		}
+	}
+	if next := q.Next(); next != core.Never {
+		t.Errorf("given back everywhere, it is to be woken at %v", next)
+	}
+}

@@ -159,7 +159,7 @@ func (q *Quorum) Next() clock.Instant {
 		at = q.deadline()
 	}
 	for i := range q.slots {
-		at = min(at, q.slots[i].next())
+		at = min(at, q.slots[i].next(q.phase == Asking))
 	}
 	return at
 }

@@ -138,13 +138,14 @@ func (s *slot) note(a Answer, bugs Bugs) {
 	}
 }
 
-// next returns when the slot needs a Wake.
-func (s *slot) next() clock.Instant {
-	at := Never
-	if s.vote == pending && !s.overdue {
+// next returns when the slot needs a Wake. How long a vote is pending matters
+// only while an attempt asks: an answer that comes later needs nobody to wait.
+func (s *slot) next(asking bool) clock.Instant {
+	at, awaited := Never, asking && s.vote == pending
+	if awaited && !s.overdue {
 		at = s.patience
 	}
-	if !s.slow && (s.vote == pending || s.busy && s.owe) {
+	if !s.slow && (awaited || s.busy && s.owe) {
 		at = min(at, s.hedge)
 	}
 	if s.busy && !s.late {
