@@ -90,11 +90,12 @@ func (h *hub) listen(l *Lease, holds bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.crowd(l.key)
-	if slices.Contains(c.listeners, l) || h.closed || holds && c.stop == nil && h.watched >= mostHeld {
-		h.drop(l.key, c)
+	c := h.crowds[l.key]
+	watched := c != nil && c.stop != nil
+	if h.closed || watched && c.listens(l) >= 0 || holds && !watched && h.watched >= mostHeld {
 		return
 	}
+	c = h.crowd(l.key)
 	c.add(l)
 	if c.stop != nil {
 		standing := c.standing
@@ -120,7 +121,7 @@ func (h *hub) unlisten(l *Lease) {
 	if c == nil {
 		return
 	}
-	if i := slices.Index(c.listeners, l); i >= 0 {
+	if i := c.listens(l); i >= 0 {
 		c.listeners = slices.Delete(c.listeners, i, i+1)
 	}
 	switch {
@@ -154,8 +155,8 @@ func (h *hub) replace(l, heir *Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c := h.crowds[l.key]; c != nil {
-		if i := slices.Index(c.listeners, l); i >= 0 {
-			c.listeners[i], heir.digest = heir, l.digest
+		if i := c.listens(l); i >= 0 {
+			c.listeners[i].Lease = heir
 		}
 	}
 }
@@ -234,7 +235,9 @@ func (h *hub) passOn(c *crowd) {
 		n := c.told[0]
 		h.mu.Unlock()
 		for _, l := range n.to {
-			l.woken(n.member, n.wake)
+			if l.concerns(n.wake) {
+				l.woken(n.member, n.wake)
+			}
 		}
 		h.mu.Lock()
 	}
@@ -252,11 +255,8 @@ func (l *Lease) stand(standing core.Set) {
 	}
 }
 
-// woken lets a lease know what a store told, unless it is for another.
+// woken lets a lease know what a store told.
 func (l *Lease) woken(member int, w Wake) {
-	if (w.Kind == WakeTurn || w.Kind == WakeNext) && w.Owner != l.digest {
-		return
-	}
 	l.d.do(func(now clock.Instant) {
 		l.m.Woken(now, member, core.Wake{Kind: core.WakeKind(w.Kind), Counter: w.Counter, After: w.After})
 	})

@@ -19,7 +19,6 @@ type Lease struct {
 	m      *core.Lease // under d.mu
 	set    *settings   // the Locker's, where nothing was given for this one alone; never changed
 	key    string
-	digest string          // of the owner, once it listens
 	values context.Context // those of Acquire's context, and not its end
 
 	taking  *taking // nil once Acquire has its answer; under d.mu, as all below

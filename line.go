@@ -16,7 +16,7 @@ type crowd struct {
 	denied  bool         // somebody in line has asked, in vain
 	outlook core.Failure // of whoever asked last
 
-	listeners []*Lease
+	listeners []listener
 	standing  core.Set    // members whose watch stands
 	stop      func()      // ends the watches
 	rest      *time.Timer // does that, once nobody has listened for a while
@@ -29,10 +29,27 @@ type crowd struct {
 type news struct {
 	member int
 	wake   Wake
-	to     []*Lease
+	to     []listener
 }
 
-func (c *crowd) add(l *Lease) { c.listeners, l.digest = append(c.listeners, l), l.owner().Digest() }
+// listener is a lease that hears what is told of its key, and how stores name it
+// to all.
+type listener struct {
+	*Lease
+	digest string
+}
+
+// concerns reports whether a wake is for it or for all.
+func (l listener) concerns(w Wake) bool {
+	return w.Kind != WakeTurn && w.Kind != WakeNext || w.Owner == l.digest
+}
+
+func (c *crowd) add(l *Lease) { c.listeners = append(c.listeners, listener{l, l.owner().Digest()}) }
+
+// listens returns where a lease stands among those that listen, or -1.
+func (c *crowd) listens(l *Lease) int {
+	return slices.IndexFunc(c.listeners, func(o listener) bool { return o.Lease == l })
+}
 
 // join puts a lease in line, and reports whether it is to ask now. Readers ask
 // side by side as long as none was denied: they do not wait for one another.
