@@ -258,7 +258,9 @@ func (l *Lease) alone(now clock.Instant) {
 	case w.ready == 0:
 		w.aloneAt, w.looked = Never, false
 	case w.aloneAt == Never:
-		w.aloneAt = now.Add(max(aloneTrips*w.trip, time.Millisecond))
+		// Not sooner than patienceMin: a turn that comes meanwhile would have to wait
+		// for the answer, and where the word was lost there is time until the turn ends.
+		w.aloneAt = now.Add(min(max(aloneTrips*w.trip, patienceMin), max(l.claim()/2, time.Millisecond)))
 	case now >= w.aloneAt:
 		for i := range w.places {
 			if w.ready.Has(i) == w.looked {
