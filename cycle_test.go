@@ -76,7 +76,6 @@ func cpu() time.Duration {
 // echo grants everything, on a goroutine of its own, as a server would.
 type echo struct {
 	name  string
-	token atomic.Int64
 	calls chan chan struct{}
 }
 
