@@ -33,11 +33,13 @@ func renewal(b *testing.B, n, leases int, ttl time.Duration) (m sample, why stri
 			}
 		}))
 		s.warm(inOrder, slices.Repeat([]locks{locker{l}}, 128)...)
-		before, began := memory(), time.Now()
+		heap, _ := memory()
+		began := time.Now()
 		var held []*quorum.Lease
 		held, why = hoard(b.Context(), l, leases, func() bool { return late.Load() > 0 })
 		m = sample{"leases": float64(len(held)), "taken": float64(len(held)) / time.Since(began).Seconds()}
-		m["bytes"] = (memory() - before) / m["leases"]
+		now, stacks := memory()
+		m["bytes"], m["stacks"] = (now-heap)/m["leases"], stacks/(1<<20)
 		<-time.After(ttl / 3) // until the first of them have been renewed
 
 		const window = 10 // looks, one a second
@@ -50,9 +52,9 @@ func renewal(b *testing.B, n, leases int, ttl time.Duration) (m sample, why stri
 				least = min(least, lease.Remaining())
 			}
 		}
-		now, counts := spent(), s.between(counted, inOrder.commands)
+		counts, cpu := s.between(counted, inOrder.commands), spent().cpu-used.cpu
 		seconds := time.Since(start).Seconds()
-		m["cores"], m["server cores"] = (now.cpu-used.cpu).Seconds()/seconds, counts.cpu.Seconds()/seconds
+		m["cores"], m["server cores"] = cpu.Seconds()/seconds, counts.cpu.Seconds()/seconds
 		m["cores each"] = m["cores"] / m["leases"] * 10_000
 		m["commands"], m["reads"] = counts.commands/seconds, counts.reads/counts.commands
 		m["goroutines"], m["least"] = float64(runtime.NumGoroutine()), least.Seconds()
@@ -69,7 +71,8 @@ var renewalColumns = []column{
 	{"cores used by all servers", "server cores", hundred},
 	{"commands a second, at all servers", "commands", whole},
 	{"reads of their sockets a command", "reads", hundred},
-	{"memory a lease, bytes", "bytes", whole},
+	{"heap a lease, bytes", "bytes", whole},
+	{"stacks of all goroutines, MiB", "stacks", tenth},
 	{"goroutines", "goroutines", whole},
 	{"least validity left, s (a renewal is due at two thirds of the TTL)", "least", tenth},
 	{"rounds that failed, of those measured", "failed", whole},
@@ -135,10 +138,10 @@ func hoard(ctx context.Context, l *quorum.Locker, leases int, full func() bool) 
 }
 
 // memory is what is in use, of the heap and of stacks.
-func memory() float64 {
+func memory() (heap, stacks float64) {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc + m.StackInuse)
+	return float64(m.HeapAlloc), float64(m.StackInuse)
 }
