@@ -61,6 +61,9 @@ func (s *Store) call(v verb, r *quorum.Request) *call {
 		c.args[4+i] = &c.words[i]
 	}
 	c.n = 4 + n
+	if s.cluster == nil { // where names lie in many slots, few of them would share a script
+		c.letter = letter(v, r)
+	}
 	return c
 }
 

@@ -7,7 +7,11 @@
 //
 // Every verb is one script that runs on the server, by the server's clock; a
 // lock that is free is taken by one command and released by one. Calls of many
-// goroutines to one server share round trips.
+// goroutines to one server share round trips, and up to 64 usual ones of them one
+// script: a server spends 7 µs on an acquire or extend and 4 on a release then,
+// where they cost it 15 and 9 alone. A call that turns out to be unusual, such as
+// one on a name that is held, has cost nothing in such a script, and follows by
+// itself in another round trip. In a Cluster there are no shared scripts.
 //
 // # Restarts
 //

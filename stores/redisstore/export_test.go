@@ -38,6 +38,13 @@ func Listens(s *Store, name string) bool {
 // LaneCount is how many round trips may be under way.
 const LaneCount = laneCount
 
+// Busy is how many are.
+func Busy(s *Store) int {
+	s.single.lanes.mu.Lock()
+	defer s.single.lanes.mu.Unlock()
+	return s.single.lanes.busy
+}
+
 // Waiting is how many calls wait for one.
 func Waiting(s *Store) int {
 	s.single.lanes.mu.Lock()
@@ -49,7 +56,7 @@ func Waiting(s *Store) int {
 // that answers the usual calls.
 func Texts(r quorum.Request, runID string, usual bool) map[string]string {
 	at, texts := write(family{r.Set, r.MaxTTL}, runID, true, false, true), map[string]string{}
-	for _, v := range []verb{acquire, extend, release} {
+	for _, v := range []verb{acquire, extend, release, batch} {
 		texts[v.String()] = at.text[v]
 		if !usual {
 			texts[v.String()] = strings.Replace(at.text[v], "\nif steady then\n", "\nif false then\n", 1)
@@ -58,8 +65,8 @@ func Texts(r quorum.Request, runID string, usual bool) map[string]string {
 	return texts
 }
 
-// Packed is what a call of a verb sends.
-func Packed(s *Store, name string, r quorum.Request) (keys []string, packed string) {
+// Packed is what a call of a verb sends, and its letter in a batch, or "".
+func Packed(s *Store, name string, r quorum.Request) (keys []string, packed, letter string) {
 	for _, v := range []verb{acquire, extend, release} {
 		if v.String() != name {
 			continue
@@ -67,7 +74,7 @@ func Packed(s *Store, name string, r quorum.Request) (keys []string, packed stri
 		c := s.call(v, &r)
 		keys = append(keys, s.part(r.Key).record.(string))
 		words := c.words[:c.n-4]
-		return append(keys, words[:len(words)-1]...), words[len(words)-1]
+		return append(keys, words[:len(words)-1]...), words[len(words)-1], strings.Trim(string(c.letter), "\x00")
 	}
 	panic("no such verb: " + name)
 }

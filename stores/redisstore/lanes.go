@@ -39,6 +39,9 @@ type call struct {
 	limit  time.Duration // from when it is written
 	proves bool          // replicas must acknowledge it
 	acks   int64         // how many did
+	letter byte          // of its verb in a batch, 0 if it must go alone
+	at     *scripts      // that it is made by
+	again  bool          // its bundle did nothing for it
 
 	end   time.Time // of its context, then of its limit too; zero is none
 	batch []*call   // those that this call is to send, itself among them
@@ -59,6 +62,7 @@ const (
 // error that is Undelivered says that it never left.
 func (l *lanes) do(ctx context.Context, c *call) error {
 	c.end, _ = ctx.Deadline()
+	c.again = false
 	l.mu.Lock()
 	free := l.busy < laneCount
 	if free {
@@ -120,7 +124,7 @@ func (l *lanes) send(ctx context.Context, c *call) error {
 	if !c.proves {
 		return l.client.Process(ctx, &c.cmd)
 	}
-	l.pipeline(ctx, []*call{c})
+	l.trip(ctx, nil, []*call{c})
 	return c.cmd.Err()
 }
 
@@ -133,11 +137,23 @@ func (l *lanes) sendAll(sender *call) {
 		ctx, cancel = context.WithDeadline(ctx, sender.end)
 	}
 	defer cancel()
-	l.pipeline(ctx, sender.batch)
-	for _, c := range sender.batch {
-		if c != sender {
-			c.told <- done
+	bundles, singles := bundle(ctx, sender.batch)
+	l.trip(ctx, bundles, singles)
+	var rest []*call
+	for _, b := range bundles {
+		rest = append(rest, b.share()...)
+	}
+	tell := func(calls []*call, again bool) {
+		for _, c := range calls {
+			if c != sender && c.again == again { // who is told reads its call, and may be gone
+				c.told <- done
+			}
 		}
+	}
+	tell(sender.batch, false)
+	if len(rest) > 0 {
+		l.trip(ctx, nil, rest)
+		tell(rest, true)
 	}
 }
 
@@ -148,28 +164,36 @@ func (l *lanes) straight(ctx context.Context, limit time.Duration, batch []*call
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	l.pipeline(ctx, batch)
+	l.trip(ctx, nil, batch)
 }
 
-// pipeline sends calls in one round trip. Each command keeps its own error, so
-// that of Exec says nothing more.
-func (l *lanes) pipeline(ctx context.Context, batch []*call) {
+// trip sends bundles and single calls in one round trip. Each command keeps its
+// own error, so that of Exec says nothing more.
+func (l *lanes) trip(ctx context.Context, bundles []*bundled, singles []*call) {
 	pipe := l.client.Pipeline()
-	var wait *redis.Cmd
-	for _, c := range batch {
-		_ = pipe.Process(ctx, &c.cmd)
-		if c.proves && wait == nil {
-			wait = redis.NewCmd(ctx, "wait", l.replicas, l.patience.Milliseconds())
-		}
+	proves := false
+	for _, b := range bundles {
+		_ = pipe.Process(ctx, b.cmd)
+		proves = proves || b.proves()
 	}
-	if wait == nil {
+	for _, c := range singles {
+		_ = pipe.Process(ctx, &c.cmd)
+		proves = proves || c.proves
+	}
+	if !proves {
 		_, _ = pipe.Exec(ctx)
 		return
 	}
+	wait := redis.NewCmd(ctx, "wait", l.replicas, l.patience.Milliseconds())
 	_ = pipe.Process(ctx, wait)
 	_, _ = pipe.Exec(ctx)
 	acks, _ := wait.Int64() // none where it failed
-	for _, c := range batch {
+	for _, b := range bundles {
+		for _, c := range b.calls {
+			c.acks = acks
+		}
+	}
+	for _, c := range singles {
 		c.acks = acks
 	}
 }

@@ -81,17 +81,19 @@ func TestABatchThatFindsNoScripts(t *testing.T) {
 	c := client(t, testserver.Redis(t).Addr)
 	s := store(t, c)
 	r := ask("k", owner())
-	r.Mode = quorum.ModeShared
 	declareNewFor(t, s, r)
 	for range 5 {
 		if err := c.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 		var calls sync.WaitGroup
-		for range 50 {
+		for i := range 50 {
 			calls.Go(func() {
 				mine := r
 				mine.Owner = owner()
+				if mine.Key = fmt.Sprint("k ", i); i%2 == 0 {
+					mine.Key, mine.Mode = "k", quorum.ModeShared
+				}
 				if _, err := s.Acquire(t.Context(), mine); err != nil {
 					t.Error(err)
 				}

@@ -32,7 +32,7 @@ func (s *Store) eval(ctx context.Context, v verb, r *quorum.Request, p *part, c 
 			s.moved(ctx, err)
 			return nil, nil, err
 		}
-		c.args[1] = at.sha[v]
+		c.at, c.args[1] = at, at.sha[v]
 		c.cmd = *redis.NewCmd(ctx, c.args[:c.n]...) // a copy, so that call and command are one allocation
 		switch err := server.lanes.do(ctx, c); {
 		case err == nil:

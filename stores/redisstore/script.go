@@ -23,12 +23,13 @@ const (
 	inspect
 	serves
 	serve
+	batch
 	verbs         // how many there are
 	watch = verbs // is no script
 )
 
 func (v verb) String() string {
-	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve", "watch"}[v]
+	return [...]string{"acquire", "extend", "release", "read step", "raise", "inspect", "serves", "serve", "batch", "watch"}[v]
 }
 
 //go:embed lua/start.lua
@@ -82,6 +83,9 @@ var servesLua string
 //go:embed lua/serve.lua
 var serveLua string
 
+//go:embed lua/batch.lua
+var batchLua string
+
 // bodies are the scripts without the literals that stand in front.
 var bodies = [verbs]string{
 	acquire:  startLua + alone(usualAcquireLua) + recordLua + nameLua + queueLua + replyLua + acquireLua,
@@ -92,11 +96,18 @@ var bodies = [verbs]string{
 	inspect:  startLua + recordLua + nameLua + inspectLua,
 	serves:   startLua + recordLua + servesLua,
 	serve:    startLua + recordLua + serveLua,
+	batch: startLua + usualLua + "local usual = {}\n" + function("a", usualAcquireLua) + function("e", usualExtendLua) +
+		function("r", usualReleaseLua) + batchLua,
 }
 
 // alone is the usual part of a verb in front of the whole.
 func alone(part string) string {
 	return usualLua + "if steady then\nlocal k, packed, reply = 2, ARGV[1]\n" + part + "if reply then return reply end\nend\n"
+}
+
+// function makes the usual part of a verb a function of its letter.
+func function(letter, part string) string {
+	return "function usual." + letter + "(k, packed)\nlocal reply\n" + part + "return reply\nend\n"
 }
 
 // spares says which scripts run in a full memory too: those that keep or free

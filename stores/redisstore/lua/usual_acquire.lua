@@ -1,4 +1,5 @@
--- A new writer, of a name that nobody holds.
+-- A new writer, of a name that nobody holds. Where memory is full the first
+-- write fails: nothing was done, and the whole script says so.
 repeat
   local ways = sub(packed, 1, 3)
   if got[k] or ways ~= 'nwt' and ways ~= 'nwn' and ways ~= 'nwm' then break end
@@ -14,9 +15,9 @@ repeat
   stamp = stamp or fmt('%.0f', now)
   if ttl ~= ttl_seen then ttl_seen, stop_seen = ttl, fmt('%.0f', now + ttl) end
   local token = fmt('%.0f', given)
+  if redis.pcall('SET', KEYS[k + 1], token .. ' w', 'PX', KEEP).err then break end
   call('SET', KEYS[k], 'w ' .. sub(packed, 4, at - 1) .. ' ' .. token .. ' ' .. stop_seen .. ' ' .. stamp .. ' ' .. last .. ' '
     .. sub(packed, find(packed, '\n', at, true) + 1), 'PX', KEEP)
-  call('SET', KEYS[k + 1], token .. ' w', 'PX', KEEP)
   reply = token .. ' ' .. last
   if ticket == '0' then
     reply = reply .. ' ' .. stamp

@@ -14,12 +14,12 @@ repeat
     if ttl ~= ttl_seen then ttl_seen, stop_seen = ttl, fmt('%.0f', now + ttl) end
     ends = stop_seen
   end
-  call('SET', KEYS[k], who .. token .. ' ' .. ends .. sub(vote, rest), 'PX', KEEP)
   local raised = token .. ' w'
   if number > token + 0 or counter == raised then
     call('PEXPIRE', KEYS[k + 1], KEEP)
-  else
-    call('SET', KEYS[k + 1], raised, 'PX', KEEP)
+  elseif redis.pcall('SET', KEYS[k + 1], raised, 'PX', KEEP).err then
+    break
   end
+  call('SET', KEYS[k], who .. token .. ' ' .. ends .. sub(vote, rest), 'PX', KEEP)
   reply = token .. ' ' .. last
 until true

@@ -1,0 +1,15 @@
+-- Batch: usual calls that leave together. KEYS are the record's and those of each
+-- call; ARGV[1] has the letter of each call's verb, and behind it stand the calls,
+-- packed. Replies what each is told, a line each. A line is empty where nothing
+-- was done: the call is not usual, or its name was changed by one before it.
+if not steady then return '' end
+local letters, replies, changed = ARGV[1], {}, {}
+local k = 2
+for i = 1, #letters do
+  local verb, vote = sub(letters, i, i), KEYS[k]
+  local reply = not changed[vote] and usual[verb](k, ARGV[i + 1])
+  if reply then changed[vote] = true end
+  replies[i] = reply or ''
+  k = k + (verb == 'a' and 3 or 2)
+end
+return table.concat(replies, '\n')
