@@ -15,6 +15,7 @@ const (
 	SessionMin, SessionMax = sessionMin, sessionMax
 	StepPeriod, StepMost   = core.StepPeriod, model.FollowMost
 	LockDelay              = lockDelay
+	MaxTurns               = maxTurns
 )
 
 // SetWall gives the clock that the step follows.

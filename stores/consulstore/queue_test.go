@@ -116,6 +116,66 @@ func TestWhoJoinsConflictsWithNoHolder(t *testing.T) {
 	mustAcquire(t, s, second)
 }
 
+// TestAReleaseIsOverBeforeTheQueueIsSeenTo: the line of who held is still there
+// then, and nobody waits for it, neither after its release nor after its end.
+func TestAReleaseIsOverBeforeTheQueueIsSeenTo(t *testing.T) {
+	s, node := fresh(t)
+	c := client(t, node.Addr)
+	holds := store(t, c)
+	before, first, second, third := waits(owner(), 1), waits(owner(), 2), waits(owner(), 3), waits(owner(), 4)
+	mustAcquire(t, s, before)
+	for _, r := range []quorum.Request{first, second, third} {
+		rank(t, s, r)
+	}
+	mustRelease(t, s, before)
+	mustAcquire(t, holds, first)
+	reads := 0
+	holds.OnRead(func() {
+		if reads++; reads == 2 { // between its vote's end and what it does to the queue
+			mustAcquire(t, s, second)
+		}
+	})
+	mustRelease(t, holds, first)
+	if reads != 2 {
+		t.Errorf("a release of a waiter's writes %d times, want 2", reads)
+	}
+	wakes := watch(t, s, "k")
+	if _, err := c.KV().DeleteTree("quorum/"+consulstore.NameFolder("k")+"vote/", nil); err != nil { // as when it ends
+		t.Fatal(err)
+	}
+	wantWake(t, wakes, quorum.WakeTurn)
+	mustAcquire(t, s, third)
+}
+
+// TestManyReadersAreToldTheirTurn: more than one transaction can ring for hear of
+// it all the same, by those who take theirs.
+func TestManyReadersAreToldTheirTurn(t *testing.T) {
+	s, node := fresh(t)
+	readers := store(t, client(t, node.Addr))
+	holder := waits(owner(), 1)
+	mustAcquire(t, s, holder)
+	line := map[string]quorum.Request{}
+	for i := range int64(consulstore.MaxTurns + 3) {
+		r := waits(owner(), 2+i)
+		r.Mode = quorum.ModeShared
+		rank(t, readers, r)
+		line[r.Owner.Digest()] = r
+	}
+	wakes := watch(t, readers, "k")
+	mustRelease(t, s, holder)
+	for len(line) > 0 {
+		select {
+		case w := <-wakes:
+			if r, waits := line[w.Owner]; waits && w.Kind == quorum.WakeTurn {
+				delete(line, w.Owner)
+				mustAcquire(t, readers, r)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d readers were never told", len(line))
+		}
+	}
+}
+
 // TestR13AQueueNeedsNoClock: clocks that differ by hours neither take a turn
 // from anybody nor change the order of asking, and nothing stays in the end.
 func TestR13AQueueNeedsNoClock(t *testing.T) {
