@@ -110,10 +110,13 @@ func TestWhoJoinsConflictsWithNoHolder(t *testing.T) {
 	if w := <-wakes; w.Kind != quorum.WakeTurn || w.Owner != first.Owner.Digest() || w.Counter != holder.Floor {
 		t.Errorf("told %v of %q with counter %d, want the turn of the first and %d", w.Kind, w.Owner, w.Counter, holder.Floor)
 	}
-	// A name that falls free under who falls in is taken at once.
-	mustAcquire(t, holds, first)
-	s.OnRead(func() { s.OnRead(nil); mustRelease(t, holds, first) })
-	mustAcquire(t, s, second)
+	// A name that falls free under the first who falls in is taken at once: whoever
+	// released it knew of nobody.
+	holder, first = waits(owner(), 1), waits(owner(), 2)
+	holder.Key, first.Key = "free", "free"
+	mustAcquire(t, holds, holder)
+	s.OnRead(func() { s.OnRead(nil); mustRelease(t, holds, holder) })
+	mustAcquire(t, s, first)
 }
 
 // TestAReleaseIsOverBeforeTheQueueIsSeenTo: the line of who held is still there
@@ -242,9 +245,12 @@ func TestWhoStandsBehindHearsItsBellAlone(t *testing.T) {
 	pass(7)
 	wantWake(t, wakes, quorum.WakeNext)
 	mustRelease(t, s, line[8])
-	for {
-		if w := <-wakes; w.Kind == quorum.WakeTurn {
-			break
+	for turn := false; !turn; {
+		select {
+		case w := <-wakes:
+			turn = w.Kind == quorum.WakeTurn
+		case <-time.After(30 * time.Second):
+			t.Fatal("the last was never told its turn")
 		}
 	}
 	mustAcquire(t, far, last)
