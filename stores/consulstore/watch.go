@@ -54,7 +54,7 @@ func (w *watch) run(ctx context.Context) error {
 	w.learn()
 	for {
 		step := w.atVotes
-		if w.bell.far() || len(w.votes) == 0 && (len(w.bell) > 1 || w.bell.stands(nextBell)) {
+		if w.bell.far() || len(w.votes) == 0 && (len(w.bell) > 1 || w.bell.stands(nextBell) || w.bell.stands(firstBell)) {
 			step = w.atBell
 		}
 		ended, err := step(ctx)
@@ -68,12 +68,13 @@ func (w *watch) run(ctx context.Context) error {
 }
 
 // atVotes waits for a change of the votes. Where the last one ended, the first in
-// line is told its turn: its bell will say so too, but would have to be read.
+// line is told its turn, with the token that was seen: its bell will say so too,
+// but later.
 func (w *watch) atVotes(ctx context.Context) (ended bool, err error) {
 	next := w.bell.stands(nextBell)
 	ended, err = w.look(ctx)
 	w.learn() // who fell in line since may stand behind
-	if free := ended && len(w.votes) == 0; free && (next || w.bell.stands(firstBell)) {
+	if free := ended && len(w.votes) == 0 && w.token > 0; free && (next || w.bell.stands(firstBell)) {
 		w.come()
 	}
 	return ended, err
@@ -89,7 +90,7 @@ func (w *watch) atBell(ctx context.Context) (ended bool, err error) {
 	}
 	w.votesAt = 0
 	_, err = w.look(ctx)
-	if ended = err == nil && len(w.votes) == 0; ended && w.bell.stands(firstBell) {
+	if ended = err == nil && len(w.votes) == 0; ended && w.token > 0 && w.bell.stands(firstBell) {
 		w.come()
 	}
 	return ended, err
