@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -60,28 +61,48 @@ func (s *Store) failed(ctx context.Context, at *scripts, err error) error {
 // loads bounds how often one call loads the scripts.
 const loads = 4
 
+// loadLimit bounds how long scripts are loaded, whoever waits for that.
+const loadLimit = 10 * time.Second
+
 // loaded returns the scripts of a family. It loads them when there are none, or
-// only those that the server was seen to have lost.
+// only those that the server was seen to have lost. A load takes several round
+// trips, and a new connection some more: it is not given up with the call that
+// began it, or a limit that is long enough for a call, and not for all of that,
+// would never be met.
 func (s *shard) loaded(ctx context.Context, f family, p *part, lost *scripts) (*scripts, error) {
 	if at := s.recent.Load(); at != nil && at != lost && at.family == f && !at.doubted.Load() {
 		return at, nil
 	}
 	select {
 	case s.loading <- struct{}{}: // one load at a time; the others take what it brings
-		defer func() { <-s.loading }()
 	case <-ctx.Done():
-		return nil, quorum.Undelivered(ctx.Err())
+		return nil, quorum.Undelivered(fmt.Errorf("wait for the scripts: %w", ctx.Err()))
 	}
 	at := s.families[f]
-	if at == nil || at == lost || at.doubted.Load() {
-		var err error
-		if at, err = s.load(ctx, f, p, at); err != nil {
-			return nil, err
-		}
-		s.families[f] = at
+	if at != nil && at != lost && !at.doubted.Load() {
+		s.recent.Store(at)
+		<-s.loading
+		return at, nil
 	}
-	s.recent.Store(at)
-	return at, nil
+	failed := make(chan error, 1)
+	var brought *scripts
+	go func() {
+		defer func() { <-s.loading }()
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadLimit)
+		defer cancel()
+		var err error
+		if brought, err = s.load(limited, f, p, at); err == nil {
+			s.families[f] = brought
+			s.recent.Store(brought)
+		}
+		failed <- err
+	}()
+	select {
+	case err := <-failed:
+		return brought, err
+	case <-ctx.Done():
+		return nil, quorum.Undelivered(fmt.Errorf("load the scripts: %w", ctx.Err()))
+	}
 }
 
 // load reads the run id and loads all scripts with it on one connection. A

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -100,4 +101,22 @@ func TestOtherSetsAreTold(t *testing.T) {
 		mustAcquire(t, s, mine)
 		mustRelease(t, s, mine)
 	}
+}
+
+// TestALoadOutlivesItsCall: a call may last for less than a connection and the
+// scripts take. Given up with the call, they would never be there.
+func TestALoadOutlivesItsCall(t *testing.T) {
+	node := testserver.Redis(t)
+	declareNew(t, store(t, client(t, node.Addr)))
+	p := testserver.NewProxy(t, node.Addr)
+	p.Cold(1500 * time.Millisecond)
+	s := store(t, client(t, p.Addr))
+	acquire := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := s.Acquire(ctx, ask("k", owner()))
+		return err
+	}
+	wantOutcome(t, acquire(), quorum.OutcomeUndelivered)
+	await(t, "a call by what the first began", func() bool { return acquire() == nil })
 }
