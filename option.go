@@ -120,8 +120,9 @@ func Backoff(low, high time.Duration) Option {
 // TTL/(N+1) and 1 s. It runs from when the lease sends the call, and not from
 // when the store's client writes it: waiting for a connection, dial, TLS and
 // log-in count, and so does waiting for other calls to share a round trip with.
-// What keeps that short is [InFlight], whose wait does not count. A store that took longer counts as one that did not answer, never as
-// contention, and is asked again soon.
+// What keeps that short is [InFlight], whose wait does not count. A store that
+// takes longer counts as one that did not answer, never as contention, and is
+// asked again soon.
 func CallLimit(d time.Duration) Option {
 	return Option{"CallLimit", true, func(s *settings) { s.callLimit = d }}
 }
