@@ -39,7 +39,7 @@ func cycles(b *testing.B, n int, order quorum.Order, workers int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := quorum.New(set, quorum.AskOrder(order))
+	l, err := quorum.New(set, quorum.AskOrder(order), quorum.CallLimit(10*time.Second)) // also on a starved machine
 	if err != nil {
 		b.Fatal(err)
 	}
