@@ -1,3 +1,7 @@
+//go:build !race
+
+// What the race detector adds to memory and time is not measured here.
+
 package quorum_test
 
 import (
@@ -5,6 +9,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/quorumlock/quorum"
 )
@@ -40,12 +46,18 @@ func TestHeldLeaseIsSmall(t *testing.T) {
 	for i := range keys {
 		keys[i] = fmt.Sprint("name ", i)
 	}
-	before := inUse()
+	before, few := inUse(), runtime.NumGoroutine()
 	leases := make([]*quorum.Lease, many)
 	for i, key := range keys {
 		if leases[i], err = l.Acquire(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for range 100 { // until those that made the calls have gone
+		if runtime.NumGoroutine() <= few {
+			break
+		}
+		<-time.After(100 * time.Millisecond)
 	}
 	each := (inUse() - before) / many
 	t.Logf("%d bytes a lease", each)
@@ -65,4 +77,36 @@ func inUse() int {
 	runtime.GC() // what pools kept
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
+}
+
+// One process holds many leases by few goroutines, renews all in time and gives
+// all back.
+func TestManyLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 10_000
+		c := newHoard(t, many)
+		for _, s := range c.stores {
+			s.takes.Store(int64(time.Millisecond))
+		}
+		time.Sleep(45 * time.Second)
+		if n := c.renewed.Load(); n != 4*many {
+			t.Errorf("%d renewals of %d leases in 45 s, want 4 of each", n, many)
+		}
+		if c.failed.Load()+c.late.Load()+c.ended.Load() > 0 {
+			t.Errorf("%d renewals failed, %d were late, %d leases lost", c.failed.Load(), c.late.Load(), c.ended.Load())
+		}
+		time.Sleep(3 * time.Second) // between two bunches of renewals nothing is left but the timers' goroutines
+		if n := runtime.NumGoroutine(); n > 100 {
+			t.Errorf("%d goroutines while all rest", n)
+		}
+		c.most()
+		began := time.Now()
+		if err := c.l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		within(t, "Close", time.Since(began), 0, time.Second)
+		if n := c.most(); n > 200 {
+			t.Errorf("Close made %d calls to a store at a time", n)
+		}
+	})
 }

@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -106,38 +105,6 @@ func (c *hoard) most() int64 {
 		most = max(most, s.most.Swap(0))
 	}
 	return most
-}
-
-// One process holds many leases by few goroutines, renews all in time and gives
-// all back.
-func TestManyLeases(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const many = 10_000
-		c := newHoard(t, many)
-		for _, s := range c.stores {
-			s.takes.Store(int64(time.Millisecond))
-		}
-		time.Sleep(45 * time.Second)
-		if n := c.renewed.Load(); n != 4*many {
-			t.Errorf("%d renewals of %d leases in 45 s, want 4 of each", n, many)
-		}
-		if c.failed.Load()+c.late.Load()+c.ended.Load() > 0 {
-			t.Errorf("%d renewals failed, %d were late, %d leases lost", c.failed.Load(), c.late.Load(), c.ended.Load())
-		}
-		time.Sleep(3 * time.Second) // between two bunches of renewals nothing is left but the timers' goroutines
-		if n := runtime.NumGoroutine(); n > 100 {
-			t.Errorf("%d goroutines while all rest", n)
-		}
-		c.most()
-		began := time.Now()
-		if err := c.l.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		within(t, "Close", time.Since(began), 0, time.Second)
-		if n := c.most(); n > 200 {
-			t.Errorf("Close made %d calls to a store at a time", n)
-		}
-	})
 }
 
 // Renewals that were all held up take turns: none waits for the others beyond
