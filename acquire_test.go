@@ -226,7 +226,7 @@ func TestF055RetryIsNotBlockedByItsOwnLeftovers(t *testing.T) {
 func TestR51SlowAcquisitionExpires(t *testing.T) {
 	// F056: all stores grant, too late to be of use.
 	inBubble(t, 3, func(t *testing.T, b *bed) {
-		l := b.locker(quorum.TTL(2*time.Second), quorum.CallLimit(2*time.Second))
+		l := b.locker(quorum.TTL(2*time.Second), quorum.CallLimit(2*time.Second), quorum.AskOrder(quorum.InOrder))
 		for _, sp := range b.spoil {
 			sp.Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1050*time.Millisecond)))
 		}

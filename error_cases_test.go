@@ -48,8 +48,10 @@ var errorCases = []struct {
 		b.rival("k", 20*time.Second, order[0])
 		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Hang()))
 		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Fail(errDown)))
-		return failed(b.locker(quorum.AskOrder(quorum.AllAtOnce)).TryAcquire(t.Context(), "k"))
-	}, "ErrNoQuorum", errDown},
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		return failed(b.locker(quorum.AskOrder(quorum.AllAtOnce)).TryAcquire(ctx, "k"))
+	}, "ErrNoQuorum DeadlineExceeded", errDown},
 	{"a long key and long words of a store", func(t *testing.T, b *bed) error {
 		b.spoilAll(storetest.VerbAcquire, storetest.Fail(errors.New(strings.Repeat("very long\nwords ", 50))))
 		return failed(b.locker().TryAcquire(t.Context(), strings.Repeat("schlüssel ", 40)))
@@ -67,6 +69,7 @@ var errorCases = []struct {
 		order := b.ask("k")
 		b.spoil[order[0]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1500*time.Millisecond)))
 		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(480*time.Millisecond)))
+		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(490*time.Millisecond)))
 		return failed(b.locker(quorum.TTL(2*time.Second), quorum.CallLimit(2*time.Second)).Acquire(t.Context(), "k"))
 	}, "ErrExpired", nil},
 	{"in quarantine", func(t *testing.T, b *bed) error {

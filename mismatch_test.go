@@ -84,7 +84,7 @@ func TestR45MismatchInTheConfirmPhase(t *testing.T) {
 			}
 		}
 		b.spoil[order[0]].Set(storetest.On(storetest.Verbs(storetest.VerbExtend), storetest.Fail(mismatch)))
-		lease, err := b.locker().Acquire(t.Context(), "k", quorum.Wait(time.Second))
+		lease, err := b.locker(quorum.AskOrder(quorum.InOrder)).Acquire(t.Context(), "k", quorum.Wait(time.Second))
 		if lease != nil || !errors.Is(err, quorum.ErrMismatch) {
 			t.Fatalf("one mismatch in the confirm phase: %v, %v, want ErrMismatch", lease, err)
 		}

@@ -52,7 +52,7 @@ func defaults() settings {
 		ttl:          15 * time.Second,
 		maxTTL:       time.Minute,
 		wait:         -1,
-		order:        InOrder,
+		order:        FirstThenRest,
 		backoffMin:   10 * time.Millisecond,
 		backoffMax:   time.Second,
 		releaseLimit: 5 * time.Second,
@@ -103,7 +103,7 @@ func FailOnOutage() Option {
 	return Option{"FailOnOutage", true, func(s *settings) { s.failOnOutage = true }}
 }
 
-// AskOrder sets how many stores are asked at once; default [InOrder].
+// AskOrder sets how many stores are asked at once; default [FirstThenRest].
 func AskOrder(o Order) Option {
 	return Option{"AskOrder", true, func(s *settings) { s.order = o }}
 }

@@ -23,7 +23,7 @@ RenewEvery 0s
 NoRenew false
 Wait -1ns
 FailOnOutage false
-AskOrder in order
+AskOrder first then rest
 Backoff 10ms 1s
 CallLimit 0s
 ReleaseLimit 5s

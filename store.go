@@ -131,7 +131,7 @@ type Order uint8
 // The orders.
 const (
 	InOrder       = Order(core.InOrder)       // one after another; the first store arbitrates, so a vote never splits
-	FirstThenRest = Order(core.FirstThenRest) // the first alone, then the rest at once unless it is held there
+	FirstThenRest = Order(core.FirstThenRest) // one after another until one gives its vote, then the rest at once unless one said held
 	AllAtOnce     = Order(core.AllAtOnce)     // one round trip, and split votes under contention
 )
 

@@ -32,6 +32,8 @@ var (
 	firstRest = ours("quorum, first then rest", quorum.FirstThenRest)
 	allAtOnce = ours("quorum, all at once", quorum.AllAtOnce)
 
+	byDefault = firstRest
+
 	orders  = []row{inOrder, firstRest, allAtOnce}
 	redlock = []row{redsyncPlain, redsyncTuned, redsyncRueidis}
 	lone    = []row{redislockRow, rueidislockRow, postgresRow, etcdRow, consulRow}

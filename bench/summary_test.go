@@ -24,7 +24,7 @@ func (m *measured) sum() {
 	}
 	m.show("targets", "What is aimed at", targets)
 
-	out := &table{head: []string{"", inOrder.name, allAtOnce.name, redsyncPlain.name, redsyncRueidis.name}}
+	out := &table{head: []string{"", byDefault.name, allAtOnce.name, redsyncPlain.name, redsyncRueidis.name}}
 	for _, l := range []struct {
 		what, setting, figure string
 		form                  func(float64) string
@@ -72,30 +72,30 @@ func (m *measured) aims() []aim {
 		most(1.05, m.of(w5, allAtOnce.name, "× redsync cycle"), fmt.Sprintf("W5, N = %d: all at once, over redsync's", n))
 		most(2.2, m.of(w5, firstRest.name, "× limit acquire"), fmt.Sprintf("W5, N = %d: first then rest, round trips to acquire", n))
 		most([]float64{2.2, 3.3}[i], m.of(w5, inOrder.name, "× limit acquire"), fmt.Sprintf("W5, N = %d: in order, round trips to acquire", n))
-		most([]float64{70, 110}[i], m.of(w1, inOrder.name, "allocs"), fmt.Sprintf("W1, N = %d: allocations a cycle", n))
-		most(0.1, m.of(w1, inOrder.name, "goroutines"), fmt.Sprintf("W1, N = %d: goroutines started a cycle", n))
+		most([]float64{70, 110}[i], m.of(w1, byDefault.name, "allocs"), fmt.Sprintf("W1, N = %d: allocations a cycle", n))
+		most(0.1, m.of(w1, byDefault.name, "goroutines"), fmt.Sprintf("W1, N = %d: goroutines started a cycle", n))
 		for _, load := range []string{"128 goroutines", "1024 goroutines", "128 goroutines, fresh names", "1024 goroutines, fresh names"} {
 			w2 := fmt.Sprintf("W2 N = %d, %s", n, load)
-			least(0.7, m.of(w2, inOrder.name, "× limit rate"), w2+": rate over the limit's")
-			least(3, m.of(w2, inOrder.name, "× redsync rate"), w2+": rate over redsync's")
-			least(1, m.of(w2, inOrder.name, "rate")/m.of(w2, redsyncRueidis.name, "rate"), w2+": rate over that of redsync on rueidis")
+			least(0.7, m.of(w2, byDefault.name, "× limit rate"), w2+": rate over the limit's")
+			least(3, m.of(w2, byDefault.name, "× redsync rate"), w2+": rate over redsync's")
+			least(1, m.of(w2, byDefault.name, "rate")/m.of(w2, redsyncRueidis.name, "rate"), w2+": rate over that of redsync on rueidis")
 		}
 		rate := func(workers int) float64 {
-			return m.of(fmt.Sprintf("W2 N = %d, %d goroutines", n, workers), inOrder.name, "rate")
+			return m.of(fmt.Sprintf("W2 N = %d, %d goroutines", n, workers), byDefault.name, "rate")
 		}
 		least(0.9, rate(1024)/rate(128), fmt.Sprintf("W2, N = %d: rate at 1024 goroutines over that at 128", n))
 	}
 	for _, c := range []string{"N = 1, 64 workers", "N = 3, 8 workers", "N = 3, 64 workers", "N = 5, 64 workers"} {
-		least(1, m.of("W3 "+c, inOrder.name, "other"), "W3, "+c+": hand-offs that go to another worker")
-		least(0.9, m.of("W3 "+c, inOrder.name, "of bound"), "W3, "+c+": rate over 1 / (hold + hand-off)")
-		least(0.95, m.of("W3 "+c, inOrder.name, "fairness"), "W3, "+c+": fewest/most")
-		most(1.3, m.of("W3 "+c, inOrder.name, "longest / queue"), "W3, "+c+": longest wait over workers x (hold + hand-off)")
-		most(3.2, m.of("W3 "+c, inOrder.name, "commands a node"), "W3, "+c+": commands a server and acquisition")
+		least(1, m.of("W3 "+c, byDefault.name, "other"), "W3, "+c+": hand-offs that go to another worker")
+		least(0.9, m.of("W3 "+c, byDefault.name, "of bound"), "W3, "+c+": rate over 1 / (hold + hand-off)")
+		least(0.95, m.of("W3 "+c, byDefault.name, "fairness"), "W3, "+c+": fewest/most")
+		most(1.3, m.of("W3 "+c, byDefault.name, "longest / queue"), "W3, "+c+": longest wait over workers x (hold + hand-off)")
+		most(3.2, m.of("W3 "+c, byDefault.name, "commands a node"), "W3, "+c+": commands a server and acquisition")
 	}
-	most(2.2, m.of("W3 N = 3, 64 workers, 1 ms each way", inOrder.name, "round trips"), "W3, 1 ms each way: a hand-off over a release, which is one round trip, p50")
+	most(2.2, m.of("W3 N = 3, 64 workers, 1 ms each way", byDefault.name, "round trips"), "W3, 1 ms each way: a hand-off over a release, which is one round trip, p50")
 	for _, st := range states[1:] {
-		most(1.5, m.of("W4 N = 5", inOrder.name, st.name+" × healthy"), "W4, "+st.name+": p99 over the healthy one")
-		least(1, m.of("W4 N = 5", inOrder.name, st.name+" success"), "W4, "+st.name+": success")
+		most(1.5, m.of("W4 N = 5", byDefault.name, st.name+" × healthy"), "W4, "+st.name+": p99 over the healthy one")
+		least(1, m.of("W4 N = 5", byDefault.name, st.name+" success"), "W4, "+st.name+": success")
 	}
 	grown := func(r row, from string) {
 		ratio := m.of("W6 N = 9", r.name, "cycle") / m.of("W6 "+from, r.name, "cycle")

@@ -52,7 +52,9 @@ func (q *Quorum) ask(now clock.Instant) {
 	case open == 0 || !rule.Met(votes|open|twins):
 		// A twin has no vote. But of which store it is one may be old news, which
 		// that store's answer brings up to date: so a twin does not end the asking.
-		q.fail(now, q.whyNot())
+		if why := q.whyNot(); why == ByHeld || !q.mayBeHeld() {
+			q.fail(now, why)
+		}
 	case !q.line.round:
 		q.askMore(now, votes)
 	}
@@ -76,7 +78,7 @@ func (q *Quorum) confirm(now clock.Instant, lagging Set) {
 // longer than it did lately does not hold up the order.
 func (q *Quorum) askMore(now clock.Instant, votes Set) {
 	waiting := q.which(func(s *slot) bool { return s.vote == pending && !s.overdue && !s.slow })
-	for i := q.candidate(); i >= 0 && waiting.Len() < q.width(); i = q.candidate() {
+	for i := q.candidate(); i >= 0 && waiting.Len() < q.width(votes); i = q.candidate() {
 		if q.sick.Has(i) && q.cfg.Rule.Met(votes|waiting) {
 			return // those that are well may do
 		}
@@ -88,9 +90,6 @@ func (q *Quorum) askMore(now clock.Instant, votes Set) {
 // put asks store i for its vote.
 func (q *Quorum) put(now clock.Instant, i int) {
 	s := &q.slots[i]
-	if q.asked == 0 {
-		q.first = uint8(i)
-	}
 	q.asked++
 	s.vote, s.want = pending, wantAcquire
 	s.overdue, s.patience = false, min(now.Add(q.cfg.CallLimit), q.deadline())
@@ -99,21 +98,19 @@ func (q *Quorum) put(now clock.Instant, i int) {
 }
 
 // width is how many answers may be awaited at once.
-func (q *Quorum) width() int {
+func (q *Quorum) width(votes Set) int {
 	switch q.cfg.Request.Order {
 	case InOrder:
 		if q.kind == New {
 			return 1
 		} // the other kinds concern votes that exist: every store is to have its part
 	case FirstThenRest:
-		first := &q.slots[q.first]
-		if q.asked == 0 || first.vote == pending && !first.overdue && !first.slow {
-			return 1
-		}
-		// The first store gave its vote to another, who asks all the rest by now: to
-		// ask them at once too would split what is left of the vote. One after
-		// another is enough to find out whether that vote is all that the other has.
-		if first.outcome == Contended && q.kind == New {
+		// One after another until a store gives its vote: it arbitrates, also where
+		// those before it do not answer. What follows is asked at once by whom it
+		// chose, unless another store refused: whoever has that vote asks all by
+		// now too, and to do the same would split what is left of the vote.
+		contended := q.which(func(s *slot) bool { return s.outcome == Contended })
+		if q.kind == New && (votes == 0 || contended != 0) {
 			return 1
 		}
 	}
@@ -173,6 +170,9 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 	default:
 		s.vote, s.forced = refused, a.Forced
 		q.counter = max(q.counter, a.Token)
+		if q.phase == Held && s.stands && !q.cfg.Member {
+			s.want = wantRepair // it passes the line, and takes our place there away
+		}
 	}
 }
 
@@ -269,13 +269,23 @@ func (q *Quorum) Abandon(now clock.Instant) {
 // not asked.
 func (q *Quorum) whyNot() Failure {
 	contended := q.which(func(s *slot) bool { return s.outcome == Contended })
-	friendly := q.which(func(s *slot) bool {
-		return s.vote == granted || s.vote == notAsked || s.outcome == Contended || s.outcome == Ready
-	})
-	if contended != 0 && q.cfg.Rule.Met(friendly) {
+	if contended != 0 && q.cfg.Rule.Met(q.friendly()) {
 		return ByHeld
 	}
 	return ByNoQuorum
+}
+
+func (q *Quorum) friendly() Set {
+	return q.which(func(s *slot) bool {
+		return s.vote == granted || s.vote == notAsked || s.outcome == Contended || s.outcome == Ready
+	})
+}
+
+// mayBeHeld reports whether answers that are due shortly could tell that what
+// looks like an outage is contention.
+func (q *Quorum) mayBeHeld() bool {
+	due := q.which(func(s *slot) bool { return s.vote == pending && !s.slow && !s.overdue })
+	return due != 0 && q.cfg.Rule.Met(q.friendly()|due)
 }
 
 func (q *Quorum) drift(ttl time.Duration) time.Duration {

@@ -48,7 +48,7 @@ func (f *Refill) Clone() *Refill {
 // sequence numbers and durations kept for people are left out.
 func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: b, now: now}
-	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.asked), int64(q.first), q.high, int64(q.ttl))
+	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.asked), q.high, int64(q.ttl))
 	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl), int64(q.round.readers))
 	e.num(int64(q.mode), flag(q.change.promoting), int64(q.change.votes), q.change.token)
 	e.num(q.line.ticket, flag(q.line.round))

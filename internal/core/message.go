@@ -97,7 +97,7 @@ type Order uint8
 // The orders.
 const (
 	InOrder       Order = iota // one after another
-	FirstThenRest              // the first alone, then the rest at once unless it is held there
+	FirstThenRest              // one after another until one gives its vote, then the rest at once unless one said held
 	AllAtOnce
 )
 

@@ -92,7 +92,6 @@ type Quorum struct {
 	probe   Set           // as [Pace] says
 	asksFor time.Duration // TTL of an attempt
 	asked   uint8         // how many stores were asked in this attempt
-	first   uint8         // which of them first
 	start   clock.Instant // when the attempt began: before its first request left
 	high    int64         // highest grant token seen in the attempt; the lease's token once held
 	counter int64         // highest that a refusal told

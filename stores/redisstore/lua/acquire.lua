@@ -140,13 +140,6 @@ if wait == 't' and not waited and not m and (others == 0 or (mode == 'r' and vot
   ticket_given = ticket > 0 and ticket or now -- nobody is before it, and no line is made
   return vote_anew(mode == 'w')
 end
-if wait == 't' and mode == 'w' and waited and votes == 0 then -- its turn, as a rule
-  local leads, its = line().leads(owner, ticket)
-  if leads then
-    ticket_given = its
-    return vote_anew(true)
-  end
-end
 if keep then -- stand in line
   if fresh(mode == 'w') >= LIMIT then return invalid(EXHAUSTED) end
   wait_here()
