@@ -4,9 +4,12 @@ package bench
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,12 +21,13 @@ import (
 
 // limit is what servers and client can do at best: the very commands that quorum
 // sends, to all servers at once, by the same client, with no protocol around
-// them. Of each server one goroutine sends what waits for it in one pipeline,
-// and whoever sent waits until all servers have answered.
+// them. Of each server one goroutine sends what waits for it in one pipeline, 64
+// calls in a script as quorum's store does, and whoever sent waits until all
+// servers have answered.
 var limit = row{name: "limit", commands: []string{"evalsha", "eval"}, open: func(s *servers) locks {
 	l := &limitLocks{}
 	for i, v := range s.recorded() {
-		n := &limitNode{client: s.client(tuned(s.addrs[i])), acquire: v.acquire, release: v.release, wake: make(chan struct{}, 1)}
+		n := &limitNode{client: s.client(tuned(s.addrs[i])), recorded: v, wake: make(chan struct{}, 1)}
 		l.nodes = append(l.nodes, n)
 		done := make(chan struct{})
 		go func() { defer close(done); n.send() }()
@@ -35,8 +39,12 @@ var limit = row{name: "limit", commands: []string{"evalsha", "eval"}, open: func
 // recordedKey is the name of the lock whose commands were recorded.
 const recordedKey = "a name that stands for another"
 
-// recorded is what one server was sent for one lock.
-type recorded struct{ acquire, release []any }
+// recorded is what one server was sent for one lock, and the name of the script
+// that calls can share.
+type recorded struct {
+	acquire, release []any
+	batch            string
+}
 
 // recorded takes one lock by quorum and notes what each server was sent.
 func (s *servers) recorded() []recorded {
@@ -73,8 +81,8 @@ func (s *servers) recorded() []recorded {
 	}
 	for i, n := range notes {
 		out[i] = n.cycle()
-		if out[i].acquire == nil || out[i].release == nil {
-			s.tb.Fatalf("server %d was sent no acquire or no release: %q", i, n.sent)
+		if out[i].acquire == nil || out[i].release == nil || out[i].batch == "" {
+			s.tb.Fatalf("server %d was sent no acquire, no release or no script to share: %q", i, n.sent)
 		}
 	}
 	return out
@@ -82,8 +90,9 @@ func (s *servers) recorded() []recorded {
 
 // recorder is a hook of go-redis that keeps the scripts which were called.
 type recorder struct {
-	mu   sync.Mutex
-	sent [][]any
+	mu    sync.Mutex
+	sent  [][]any
+	batch string
 }
 
 // cycle picks the last acquire and the last release. The packed argument tells
@@ -101,6 +110,7 @@ func (r *recorder) cycle() (last recorded) {
 			last.release = args
 		}
 	}
+	last.batch = r.batch
 	return last
 }
 
@@ -108,6 +118,10 @@ func (r *recorder) note(cmds ...redis.Cmder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range cmds {
+		if text, ok := c.Args()[len(c.Args())-1].(string); ok && c.Name() == "script" && strings.Contains(text, "-- Batch:") {
+			sum := sha1.Sum([]byte(text))
+			r.batch = hex.EncodeToString(sum[:])
+		}
 		if c.Name() != "evalsha" {
 			continue
 		}
@@ -181,11 +195,11 @@ func (l *limitLocks) all(ctx context.Context, key string, of func(*limitNode) []
 
 // limitNode is one server and what waits to be sent to it.
 type limitNode struct {
-	client           *redis.Client
-	acquire, release []any
-	wake             chan struct{}
-	mu               sync.Mutex
-	waiting          []limitCall
+	recorded
+	client  *redis.Client
+	wake    chan struct{}
+	mu      sync.Mutex
+	waiting []limitCall
 }
 
 type limitCall struct {
@@ -213,13 +227,68 @@ func (n *limitNode) send() {
 		if len(batch) == 0 {
 			continue
 		}
-		pipe := n.client.Pipeline()
-		for _, c := range batch {
-			_ = pipe.Process(context.Background(), c.cmd)
+		if rest := n.trip(batch, true); len(rest) > 0 {
+			n.trip(rest, false)
 		}
-		_, _ = pipe.Exec(context.Background()) // each command has its own error
 		for _, c := range batch {
 			c.answered.Done()
 		}
 	}
+}
+
+// trip sends calls in one round trip, and returns those for which a shared script
+// did nothing.
+func (n *limitNode) trip(calls []limitCall, share bool) (rest []limitCall) {
+	ctx, pipe := context.Background(), n.client.Pipeline()
+	var shared []*redis.StringCmd
+	const load = 64
+	for some := range slices.Chunk(calls, load) {
+		if share && len(some) > 1 {
+			shared = append(shared, redis.NewStringCmd(ctx, n.bundle(some)...))
+			_ = pipe.Process(ctx, shared[len(shared)-1])
+			continue
+		}
+		for _, c := range some {
+			_ = pipe.Process(ctx, c.cmd)
+		}
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for i, cmd := range shared {
+		text, err := cmd.Result()
+		for _, c := range calls[i*load : min((i+1)*load, len(calls))] {
+			var line string
+			line, text, _ = strings.Cut(text, "\n")
+			switch {
+			case err != nil:
+				c.cmd.SetErr(err)
+			case line == "":
+				rest = append(rest, c)
+			default:
+				c.cmd.SetVal(line)
+			}
+		}
+	}
+	return rest
+}
+
+// bundle is the script that calls share: the record's key, theirs, the letters of
+// their verbs, and what each sent packed.
+func (n *limitNode) bundle(calls []limitCall) []any {
+	args, letters := []any{"evalsha", n.batch, 0, calls[0].cmd.Args()[3]}, ""
+	for _, c := range calls {
+		one := c.cmd.Args()
+		args = append(args, one[4:len(one)-1]...)
+		if strings.HasPrefix(one[len(one)-1].(string), "nw") {
+			letters += "a"
+		} else {
+			letters += "r"
+		}
+	}
+	args[2] = len(args) - 3
+	args = append(args, letters)
+	for _, c := range calls {
+		one := c.cmd.Args()
+		args = append(args, one[len(one)-1])
+	}
+	return args
 }

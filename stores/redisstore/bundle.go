@@ -25,11 +25,13 @@ type bundled struct {
 const bundleLoad = 64
 
 // letter names a verb in a batch, or is 0 for a request that is hardly ever
-// usual: what touches readers, repairs, converts or forces, entombs, or comes
-// from who waits.
+// usual: what touches readers, converts or forces, entombs, or comes from who
+// waits.
 func letter(v verb, r *quorum.Request) byte {
 	switch {
 	case r.Mode != quorum.ModeExclusive || v == release && r.Entomb:
+	case v == acquire && r.Kind == quorum.KindRepair && r.Wait == quorum.WaitNone:
+		return 'a'
 	case v == acquire && r.Kind == quorum.KindNew && (!queued(r) || r.Wait == quorum.WaitTake && r.Owner.Attempt == 1):
 		return 'a' // who has waited asks by a later attempt
 	case v == extend:

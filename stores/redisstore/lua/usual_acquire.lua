@@ -1,8 +1,8 @@
--- A new writer, of a name that nobody holds. Where memory is full the first
+-- A new writer, or the repair of one, of a name that nobody holds. Where memory is full the first
 -- write fails: nothing was done, and the whole script says so.
 repeat
   local ways = sub(packed, 1, 3)
-  if got[k] or ways ~= 'nwt' and ways ~= 'nwn' and ways ~= 'nwm' then break end
+  if got[k] or ways ~= 'nwt' and ways ~= 'nwn' and ways ~= 'nwm' and ways ~= 'rwn' then break end
   local at, ttl, least, ticket = match(packed, '^%d+() (%d+) (%d+) ?(%d*)', 37)
   local number, last, tomb = start, 'u', got[k + 2]
   if got[k + 1] then
@@ -10,8 +10,8 @@ repeat
   end
   if not number or tomb and (tonumber(tomb) or LIMIT) >= sub(packed, 37, at - 1) + 0 then break end
   least = least + 0
-  local given = max(number + 1, least, lowest)
-  if least > reach or given >= full then break end
+  local given = ways == 'rwn' and least or max(number + 1, least, lowest)
+  if least > reach or given < number or given >= full then break end
   stamp = stamp or fmt('%.0f', now)
   if ttl ~= ttl_seen then ttl_seen, stop_seen = ttl, fmt('%.0f', now + ttl) end
   local token = fmt('%.0f', given)
