@@ -170,7 +170,7 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 	default:
 		s.vote, s.forced = refused, a.Forced
 		q.counter = max(q.counter, a.Token)
-		if q.phase == Held && s.stands && !q.cfg.Member {
+		if q.phase == Held && c.kind == New && s.stands && !q.cfg.Member {
 			s.want = wantRepair // it passes the line, and takes our place there away
 		}
 	}
