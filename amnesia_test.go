@@ -277,19 +277,27 @@ func TestF067RepairAfterARestart(t *testing.T) {
 	})
 }
 
+// sweeps has the last store that k asks lose everything, and come back although
+// no acquisition of k needs it.
+func (b *bed) sweeps() (l *quorum.Locker, last int) {
+	b.t.Helper()
+	l = b.locker()
+	b.expect(l, "k", 0)
+	last = b.ask("k")[2]
+	b.memory[last].Restart(false)
+	for range 4 {
+		time.Sleep(31 * time.Second)
+		b.expect(l, "k", 0)
+	}
+	if n := b.seen(quorum.EventRefilled); len(n) != 1 || n[0].Store != b.memory[last].Name() || n[0].Err != nil {
+		b.t.Errorf("stores that came back: %+v, want the one that nobody needed", n)
+	}
+	return l, last
+}
+
 func TestAmnesiaKeeperSweepsAndStops(t *testing.T) {
 	inForgetfulBubble(t, 3, func(t *testing.T, b *bed) {
-		l := b.locker()
-		b.expect(l, "k", 0)
-		last := b.ask("k")[2]
-		b.memory[last].Restart(false) // acquisitions of k do not need it
-		for range 4 {
-			time.Sleep(31 * time.Second)
-			b.expect(l, "k", 0)
-		}
-		if n := b.seen(quorum.EventRefilled); len(n) != 1 || n[0].Store != b.memory[last].Name() || n[0].Err != nil {
-			t.Errorf("stores that came back: %+v, want the one that nobody needed", n)
-		}
+		l, last := b.sweeps()
 		b.memory[last].Restart(false)
 		time.Sleep(time.Minute)
 		b.expect(l, "k", 0) // finds it in quarantine
@@ -327,17 +335,7 @@ func TestAmnesiaKeeperSweepsWhatOthersCanEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.set = set
-		l := b.locker()
-		b.expect(l, "k", 0)
-		last := b.ask("k")[2]
-		b.memory[last].Restart(false) // acquisitions of k do not need it
-		for range 4 {
-			time.Sleep(31 * time.Second)
-			b.expect(l, "k", 0)
-		}
-		if n := b.seen(quorum.EventRefilled); len(n) != 1 || n[0].Store != b.memory[last].Name() || n[0].Err != nil {
-			t.Errorf("stores that came back: %+v, want the one that was emptied", n)
-		}
+		b.sweeps()
 	})
 }
 
