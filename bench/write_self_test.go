@@ -50,7 +50,7 @@ func TestReportIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(out)
-	for _, want := range []string{"before\n", "results/throughput.svg", "| the same a second, 128 goroutines, three servers", " 2000 ", "\nbetween\n", "kept"} {
+	for _, want := range []string{"before\n", "results/throughput.svg", "| the same a second, 128 goroutines, three servers", " 3000 ", "\nbetween\n", "kept"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %q:\n%s", want, got)
 		}
