@@ -26,7 +26,7 @@ type agenda struct {
 	heap    agendaHeap
 	timer   *time.Timer // for the first; made when first needed
 	rounds  int         // renewals under way that have not won
-	waiting []*driver   // for their turn; some do not any more
+	waiting turns       // some do not wait any more
 }
 
 // agendaRounds is how many renewals are under way at a time: at a round trip of
@@ -80,11 +80,18 @@ func (a *agenda) set(d *driver, at, firm clock.Instant, renewing bool) {
 	}
 }
 
+// waits reports whether a driver's renewal waits for its turn. The caller holds
+// the driver's mu.
+func (a *agenda) waits(d *driver) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return d.turn == turnWaits
+}
+
 // next has those woken whose turn to be renewed has come.
 func (a *agenda) next() {
 	for a.rounds < agendaRounds && len(a.waiting) > 0 {
-		d := a.waiting[0]
-		a.waiting[0], a.waiting = nil, a.waiting[1:]
+		d := heap.Pop(&a.waiting).(waits).d
 		if d.turn == turnWaits {
 			a.leave(d)
 			a.renew(d)
@@ -139,7 +146,7 @@ func (a *agenda) collect() (due []*driver) {
 			d.at = d.due
 		case renewal && a.rounds >= agendaRounds:
 			d.turn = turnWaits
-			a.waiting = append(a.waiting, d)
+			heap.Push(&a.waiting, waits{d, d.firm})
 			d.due, d.at = d.firm, d.firm
 		default:
 			heap.Pop(&a.heap)
@@ -176,4 +183,25 @@ func (h *agendaHeap) Pop() any {
 	(*h)[last], *h = nil, (*h)[:last]
 	d.place = 0
 	return d
+}
+
+// waits is a driver that waits for its turn.
+type waits struct {
+	d    *driver
+	firm clock.Instant // when it began to wait
+}
+
+// turns orders them by what each can bear, so that a lease of two seconds does
+// not wait behind thousands of a minute.
+type turns []waits
+
+func (t turns) Len() int           { return len(t) }
+func (t turns) Less(i, j int) bool { return t[i].firm < t[j].firm }
+func (t turns) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *turns) Push(x any)        { *t = append(*t, x.(waits)) }
+func (t *turns) Pop() any {
+	last := len(*t) - 1
+	w := (*t)[last]
+	(*t)[last], *t = waits{}, (*t)[:last]
+	return w
 }

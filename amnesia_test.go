@@ -1,9 +1,11 @@
 package quorum_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -336,6 +338,57 @@ func TestAmnesiaKeeperSweepsWhatOthersCanEmpty(t *testing.T) {
 		}
 		b.set = set
 		b.sweeps()
+	})
+}
+
+// lingering is a store whose record can be read for longer than a call lasts.
+type lingering struct {
+	*memstore.Store
+	gate  atomic.Pointer[chan struct{}]
+	reads atomic.Int64
+}
+
+func (s *lingering) ReadStep(ctx context.Context, r quorum.Request) (quorum.Step, error) {
+	s.reads.Add(1)
+	if gate := s.gate.Load(); gate != nil {
+		<-*gate
+	}
+	return s.Store.ReadStep(ctx, r)
+}
+
+// What comes late to a look that is over ends no other, which would then outlive
+// Close.
+func TestAmnesiaLateReadingEndsNoOtherRefill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, 3, quorum.Consensus(), memstore.Forgetful())
+		s := &lingering{Store: b.memory[0]}
+		var err error
+		if b.set, err = quorum.Combine(quorum.Consensus(), s, b.memory[1], b.memory[2]); err != nil {
+			t.Fatal(err)
+		}
+		l := b.locker()
+		b.expect(l, "k", 0)
+		gate := make(chan struct{})
+		s.gate.Store(&gate)
+		quorum.MeetQuarantine(l, 0)
+		time.Sleep(2 * time.Second) // it is over by its limit
+		s.gate.Store(nil)
+		s.Restart(false)
+		quorum.MeetQuarantine(l, 0)
+		synctest.Wait()
+		close(gate)
+		synctest.Wait()
+		if n := quorum.RefillsOf(l); n != 1 {
+			t.Errorf("%d stores are on their way back, want the one that forgot", n)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		before := s.reads.Load()
+		time.Sleep(2 * time.Minute)
+		if after := s.reads.Load(); after != before {
+			t.Errorf("%d reads of records after Close", after-before)
+		}
 	})
 }
 

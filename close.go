@@ -126,8 +126,11 @@ func (l *Lease) over() {
 // those that are given back, until its release is answered.
 func (l *Lease) shut(placed bool) {
 	l.d.do(func(now clock.Instant) {
-		if l.leaves = placed; !l.m.Shut(now) {
-			l.left()
+		switch {
+		case l.m.Shut(now):
+			l.d.owner.(*Lease).leaves = placed // of the one that carries it on, should it have been promoted meanwhile
+		case placed:
+			l.locker.releases.leave() // another Close may have given it one, which its release ends
 		}
 	})
 }

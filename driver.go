@@ -154,6 +154,7 @@ type lodger interface {
 	Vacate() []core.Call
 	Firm() clock.Instant
 	Renewing() bool
+	Defer(renewal bool)
 }
 
 // rooms are lent to machines, one event after another.
@@ -198,6 +199,9 @@ func (d *driver) wake() { d.do(d.pass) }
 // pass lets the machine know that time has passed.
 func (d *driver) pass(now clock.Instant) {
 	d.learn(now)
+	if m, ok := d.m.(lodger); ok && d.agenda != nil {
+		m.Defer(d.agenda.waits(d))
+	}
 	d.m.Wake(now)
 }
 

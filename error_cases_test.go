@@ -51,7 +51,7 @@ var errorCases = []struct {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		return failed(b.locker(quorum.AskOrder(quorum.AllAtOnce)).TryAcquire(ctx, "k"))
-	}, "ErrNoQuorum DeadlineExceeded", errDown},
+	}, "ErrHeld DeadlineExceeded", errDown},
 	{"a long key and long words of a store", func(t *testing.T, b *bed) error {
 		b.spoilAll(storetest.VerbAcquire, storetest.Fail(errors.New(strings.Repeat("very long\nwords ", 50))))
 		return failed(b.locker().TryAcquire(t.Context(), strings.Repeat("schlüssel ", 40)))

@@ -88,3 +88,17 @@ func Overtaken(l *Locker, acquire func()) {
 	l.hub.mu.Unlock()
 	<-done
 }
+
+// PlacesOf returns how many places of releases are taken.
+func PlacesOf(l *Locker) int { return len(l.releases) }
+
+// RefillsOf returns how many stores are on their way out of quarantine.
+func RefillsOf(l *Locker) int {
+	l.keeper.mu.Lock()
+	defer l.keeper.mu.Unlock()
+	return len(l.keeper.running)
+}
+
+// MeetQuarantine has store i looked after, as if it had answered that it is in
+// quarantine.
+func MeetQuarantine(l *Locker, i int) { l.keeper.start(seat{l.set, i}) }

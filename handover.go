@@ -61,7 +61,7 @@ func (l *Lease) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.ctx.end(ErrReleased)
+	l.end(ErrReleased)
 	return json.Marshal(h)
 }
 

@@ -150,8 +150,10 @@ func (k *keeper) finish(r *refill, name string, inside, alone bool) {
 	r.d.stop()
 	k.mu.Lock()
 	known := k.running[r.seat] == r
-	delete(k.running, r.seat)
-	delete(k.told, r.seat)
+	if known { // an answer that comes late finds another at this seat
+		delete(k.running, r.seat)
+		delete(k.told, r.seat)
+	}
 	k.mu.Unlock()
 	if !known || !inside {
 		return

@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -144,5 +145,68 @@ func TestManyRenewalsTakeTurns(t *testing.T) {
 		if err := c.l.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// A lease that lasts two seconds does not wait behind thousands of thirty.
+func TestShortLeasesTakeTheirTurnsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newHoard(t, 5000)
+		for _, s := range c.stores {
+			s.takes.Store(int64(200 * time.Millisecond))
+		}
+		for i := range 12 {
+			time.Sleep(50 * time.Millisecond)
+			go func() {
+				_, _ = c.l.Acquire(context.Background(), fmt.Sprint("short ", i), quorum.TTL(2*time.Second), quorum.Expiring(0))
+			}()
+		}
+		time.Sleep(14 * time.Second)
+		if renewed, lost := c.renewed.Load(), c.ended.Load(); renewed < 5000 || lost != 0 {
+			t.Errorf("%d renewals, %d leases lost; want 5,000 at least and none", renewed, lost)
+		}
+		for _, s := range c.stores {
+			s.takes.Store(0)
+		}
+		_ = c.l.Close(context.Background())
+	})
+}
+
+// A warning that comes to those who wait for their turn gives them none.
+func TestWarningsBeginNoRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newHoard(t, 6000) // they are due at 10 s and warned at 15 s
+		for _, s := range c.stores {
+			s.takes.Store(int64(900 * time.Millisecond))
+		}
+		c.most()
+		time.Sleep(20 * time.Second)
+		if most := c.most(); most > 700 {
+			t.Errorf("%d calls at a time in a store, want about 512", most)
+		}
+		for _, s := range c.stores {
+			s.takes.Store(0)
+		}
+		_ = c.l.Close(context.Background())
+	})
+}
+
+// Two that close at once give back as one does.
+func TestTwoClosesLeaveEveryPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newHoard(t, 300)
+		for _, s := range c.stores {
+			s.takes.Store(int64(100 * time.Millisecond))
+		}
+		start := time.Now()
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { _ = c.l.Close(context.Background()) })
+		}
+		both.Wait()
+		if n := quorum.PlacesOf(c.l); n != 0 {
+			t.Errorf("%d places are taken after Close", n)
+		}
+		within(t, "closing", since(start), 0, time.Second)
 	})
 }

@@ -209,6 +209,24 @@ func (n *claiming) Acquire(ctx context.Context, r quorum.Request) (quorum.Grant,
 	return g, err
 }
 
+// For the race detector: a context is made when it is asked for first.
+func TestContextBesideMarshal(t *testing.T) {
+	l, err := quorum.New(files{memstore.New("a", memstore.Forgetful())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close(t.Context()) }()
+	for i := range 50 {
+		lease := must(t, l, fmt.Sprint("k", i))
+		var asks sync.WaitGroup
+		asks.Go(func() { <-lease.Context().Done() })
+		if _, err := lease.Marshal(); err != nil {
+			t.Fatal(err)
+		}
+		asks.Wait()
+	}
+}
+
 func TestSettingsAtTheirExtremes(t *testing.T) {
 	for name, option := range map[string]quorum.Option{
 		"a drift that overflows": quorum.Drift(0.01, 1<<63-1),

@@ -275,6 +275,16 @@ func (q *Quorum) whyNot() Failure {
 	return ByNoQuorum
 }
 
+// whyEnded is whyNot where the caller ends an attempt whose answers are still
+// due: they count like those of stores that were not asked.
+func (q *Quorum) whyEnded() Failure {
+	contended := q.which(func(s *slot) bool { return s.outcome == Contended })
+	if contended != 0 && q.mayBeHeld() {
+		return ByHeld
+	}
+	return q.whyNot()
+}
+
 func (q *Quorum) friendly() Set {
 	return q.which(func(s *slot) bool {
 		return s.vote == granted || s.vote == notAsked || s.outcome == Contended || s.outcome == Ready

@@ -124,6 +124,7 @@ type Lease struct {
 	inRound   bool
 	wonSaid   bool
 	warned    bool
+	deferred  bool // a renewal waits for its turn
 	returning bool // a release was not yet told
 	keptBack  bool // a release waits for minAt
 }
@@ -302,7 +303,7 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 // hears of the failure when that has been answered, or after a moment.
 func (l *Lease) finish(now clock.Instant, why End) {
 	if l.q.Phase() == Asking && l.last == NoFailure {
-		l.last = l.q.whyNot()
+		l.last = l.q.whyEnded()
 	}
 	l.q.Abandon(now)
 	l.stage, l.end, l.endBy = Ending, why, now.Add(undoGrace)

@@ -70,7 +70,7 @@ func (l *Lease) settleHold(now clock.Instant) {
 		l.extend(now, ttl)
 	case l.Changing() && l.step == changeWaits:
 		l.beginChange(now)
-	case now >= l.renewAt:
+	case now >= l.renewAt && !l.deferred:
 		l.extend(now, l.q.TTL())
 	}
 }
@@ -86,6 +86,10 @@ func (l *Lease) extend(now clock.Instant, ttl time.Duration) {
 
 // Renewing reports whether a round is under way that has not won.
 func (l *Lease) Renewing() bool { return l.inRound && !l.wonSaid }
+
+// Defer says whether a renewal that is due waits for its turn: what else is due
+// is done meanwhile.
+func (l *Lease) Defer(renewal bool) { l.deferred = renewal }
 
 // followRound tells of the round that has just begun.
 func (l *Lease) followRound(now clock.Instant) {

@@ -30,3 +30,35 @@ func TestR12AdmittedBeforeItParked(t *testing.T) {
 		t.Error("admitted, it does not ask")
 	}
 }
+
+// A wait that ends while answers are due is told the same in each order: some
+// store said held, and those that are due count as those that were not asked.
+func TestHeldAtTheEndOfTheWait(t *testing.T) {
+	for _, order := range []core.Order{core.InOrder, core.FirstThenRest} {
+		cfg := core.LeaseConfig{Config: config(5, 0), Wait: 100 * time.Millisecond}
+		cfg.Request.Order = order
+		l := core.NewLease(cfg)
+		l.Start(0)
+		for range 2 {
+			for _, c := range l.Calls() {
+				switch c.Store {
+				case 0:
+					l.Answer(0, 0, c.Seq, core.Answer{Outcome: core.Granted, Token: 5})
+				case 1:
+					l.Answer(0, 1, c.Seq, core.Answer{Outcome: core.Contended, Clean: true})
+				}
+			}
+		}
+		l.Wake(at(100 * time.Millisecond))
+		l.Wake(at(time.Second))
+		var told []core.Failure
+		for _, n := range l.Notices() {
+			if n.Kind == core.NoticeFailed {
+				told = append(told, n.Failure)
+			}
+		}
+		if len(told) != 1 || told[0] != core.ByHeld {
+			t.Errorf("asked %v, the wait ends by %v, want held", order, told)
+		}
+	}
+}
