@@ -169,11 +169,12 @@ func (c *call) rings(before, after waitlist.List) (ops api.TxnOps) {
 		}
 	}
 	had, has := bells(before), bells(after)
-	for client, value := range has {
-		if value != had[client] {
+	for i := range after { // whose turn came stands before who lost it: that one hears by its next request
+		client := after[i].Client
+		if value := has[client]; value != had[client] && len(ops) < maxBells {
 			ring := c.op(api.KVSet, folder+client)
 			ring.KV.Value = []byte(value)
-			ops = append(ops, ring)
+			ops, had[client] = append(ops, ring), value
 		}
 	}
 	for client := range had { // those that there is no room for go with the last waiter

@@ -39,7 +39,7 @@ type watch struct {
 	key  string
 	tell func(quorum.Wake)
 
-	votes   map[string]bool // as seen last
+	votes   map[string]bool // as seen last, true for a writer's
 	votesAt uint64          // the index then
 	token   int64           // the highest that was seen of a vote
 	bell    bell
@@ -54,7 +54,7 @@ func (w *watch) run(ctx context.Context) error {
 	w.learn()
 	for {
 		step := w.atVotes
-		if w.bell.far() || len(w.votes) == 0 && (len(w.bell) > 1 || w.bell.stands(nextBell) || w.bell.stands(firstBell)) {
+		if w.bell.far() && !w.ours() || len(w.votes) == 0 && (len(w.bell) > 1 || w.bell.stands(nextBell) || w.bell.stands(firstBell)) {
 			step = w.atBell
 		}
 		ended, err := step(ctx)
@@ -65,6 +65,19 @@ func (w *watch) run(ctx context.Context) error {
 			w.tell(quorum.Wake{Kind: quorum.WakeChanged})
 		}
 	}
+}
+
+// ours reports whether a writer of this client holds the name: it is to hear at
+// once that its vote is gone, and nobody's turn comes before that.
+func (w *watch) ours() bool {
+	w.holds.mu.Lock()
+	defer w.holds.mu.Unlock()
+	for of, h := range w.holds.all {
+		if of.key == w.key && w.votes[w.prefix+nameFolder(w.key)+votePart+h.of.id] {
+			return true
+		}
+	}
+	return false
 }
 
 // atVotes waits for a change of the votes. Where the last one ended, the first in
@@ -116,14 +129,15 @@ func (w *watch) look(ctx context.Context) (ended bool, err error) {
 	}
 	now := map[string]bool{}
 	for _, pair := range pairs {
-		now[pair.Key] = true
 		var v voteValue
 		if decode(pair.Key, pair.Value, &v) == nil {
 			w.token = max(w.token, v.Token)
 		}
+		now[pair.Key] = !v.Shared
 	}
 	for vote := range w.votes {
-		ended = ended || !now[vote]
+		_, stands := now[vote]
+		ended = ended || !stands
 	}
 	at := next(w.votesAt, meta)
 	ended = ended || len(now) == 0 && w.votesAt > 0 && at != w.votesAt // one came and went

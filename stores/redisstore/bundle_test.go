@@ -68,8 +68,11 @@ func TestABundleAnswersEachOfItsCalls(t *testing.T) {
 	mustAcquire(t, b.store, other)
 	mine := b.named("mine")
 	first := mustAcquire(t, b.store, mine)
+	var mu sync.Mutex // two lanes send at once
 	var sent [][]string
 	b.client.AddHook(before(func(names ...string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if names[0] == "evalsha" {
 			sent = append(sent, names)
 		}

@@ -119,6 +119,7 @@ if kind == 'f' then
     end
     call('PEXPIRE', other('forced'), floor(MAXTTL / 1000) + 1000)
     votes = m and 1 or 0
+    if not waited then redis.pcall('PUBLISH', other('wake'), 'changed') end -- its holder may watch
   end
   if same then return prolong() end
   return vote_anew(true)
@@ -139,6 +140,13 @@ end
 if wait == 't' and not waited and not m and (others == 0 or (mode == 'r' and vote == 'r')) then
   ticket_given = ticket > 0 and ticket or now -- nobody is before it, and no line is made
   return vote_anew(mode == 'w')
+end
+if wait == 't' and mode == 'w' and waited and votes == 0 then -- its turn, as a rule
+  local leads, its = line().leads(owner, ticket)
+  if leads then
+    ticket_given = its
+    return vote_anew(true)
+  end
 end
 if keep then -- stand in line
   if fresh(mode == 'w') >= LIMIT then return invalid(EXHAUSTED) end

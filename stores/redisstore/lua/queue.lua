@@ -82,6 +82,14 @@ local function line()
 
   function q.head() return call('ZRANGE', order, 0, 0)[1] end
 
+  -- leads reports whether a waiter that asks at this ticket, or at its own, is
+  -- the head of the line, and returns the ticket.
+  function q.leads(who, ticket)
+    local head = call('ZRANGE', order, 0, 0, 'WITHSCORES')
+    local its = tonumber(head[2] or '')
+    return head[1] == who and (ticket == 0 or ticket == its), its
+  end
+
   -- say tells one waiter, and returns how many heard it, where that is known.
   local function say(channel, text)
     if channel == '-' then
@@ -103,8 +111,10 @@ local function line()
       return false
     end
     local front, at, first, given, told, claim, behind = {}, 0, nil, false, false, 0, nil
+    local two, from = {}, 1 -- a head, and who stands behind it
     while true do
-      local who = call('ZRANGE', order, at, at)[1]
+      if not two[from] then two, from = call('ZRANGE', order, at, at + 1), 1 end
+      local who = two[from]
       if not who then break end
       local a, m, c, channel
       if first ~= 'w' then a, m, c, channel = q.entry(who) end
@@ -125,6 +135,7 @@ local function line()
           call('ZADD', turns, fmt('%.0f', now + c), who)
         end
       end
+      from = from + 1
       if stays_in then
         first, claim, at, front[who] = m, c, at + 1, true
       else
