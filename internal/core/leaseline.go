@@ -183,9 +183,10 @@ func (l *Lease) wokenInLine(now clock.Instant, i int, k Wake) {
 	case l.stage == Holding && k.Kind == WakeTurn:
 		l.q.Mend(now, i)
 		return
-	case l.line == nil || l.stage > Trying:
+	case !l.cfg.Queues || l.stage > Trying || l.line == nil && k.Kind != WakeTurn:
 		return
 	}
+	l.enter() // a turn may be told before the answer that says that it stands in line
 	switch k.Kind {
 	case WakeTurn:
 		if l.q.slots[i].busy {

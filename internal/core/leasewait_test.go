@@ -62,3 +62,26 @@ func TestHeldAtTheEndOfTheWait(t *testing.T) {
 		}
 	}
 }
+
+// A turn may be told, by another connection, before the answer to the request
+// that fell in line: it must not wait until the holder's vote would run out.
+func TestR12TurnBeforeTheAnswer(t *testing.T) {
+	cfg := core.LeaseConfig{Config: config(1, 0), Wait: -1, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second}
+	cfg.Queues = true
+	l := core.NewLease(cfg)
+	l.Start(0)
+	take := l.Calls()[0]
+	l.Woken(0, 0, core.Wake{Kind: core.WakeStarted})
+	l.Woken(at(time.Millisecond), 0, core.Wake{Kind: core.WakeTurn, Counter: 7})
+	l.Answer(at(2*time.Millisecond), 0, take.Seq, core.Answer{Outcome: core.Contended, Ticket: 5, Left: 30 * time.Second})
+	for wait := 0; wait < 20; wait++ {
+		if calls := l.Calls(); len(calls) > 0 && calls[0].Req.Verb == core.Acquire && calls[0].Req.Wait == core.WaitTake {
+			return
+		}
+		l.Wake(l.Next())
+		if l.Next() > at(time.Second) {
+			break
+		}
+	}
+	t.Errorf("told its turn, the lease asks again at %v", time.Duration(l.Next()))
+}
