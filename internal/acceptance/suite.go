@@ -147,6 +147,9 @@ func (s Suite) noRival(t *testing.T) {
 			away := others(n, i)[:(n-1)/2]
 			set.Cut(away...)
 			holder := Acquire(t, l, "job")
+			Poll(t, time.Minute, "word from those that are away", func() bool { // a request to them may still be on its way
+				return !slices.ContainsFunc(away, func(j int) bool { return holder.Votes()[j].Outcome != quorum.OutcomeUndelivered })
+			})
 			set.Members[i].Forget()
 			rest := others(n, i)
 			rest = rest[len(away):]
