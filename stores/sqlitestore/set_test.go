@@ -46,7 +46,7 @@ func TestR45OneFileIsOneVote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := quorum.New(both, quorum.ReleaseLimit(100*time.Millisecond))
+	l, err := quorum.New(both, quorum.ReleaseLimit(100*time.Millisecond), quorum.AskOrder(quorum.InOrder))
 	if err != nil {
 		t.Fatal(err)
 	}
