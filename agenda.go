@@ -15,7 +15,7 @@ import (
 // wake keeps nobody else's from its end.
 //
 // Of renewals only so many are under way at a time; others wait for their turn,
-// in the order in which they were due. A process that was held up, or whose
+// and who can bear that least comes first. A process that was held up, or whose
 // stores were, finds thousands due at once: their calls would wait for one
 // another until their limits were over, be made anew, and none would get through.
 type agenda struct {
@@ -188,7 +188,7 @@ func (h *agendaHeap) Pop() any {
 // waits is a driver that waits for its turn.
 type waits struct {
 	d    *driver
-	firm clock.Instant // when it began to wait
+	firm clock.Instant // the driver's when it began to wait
 }
 
 // turns orders them by what each can bear, so that a lease of two seconds does

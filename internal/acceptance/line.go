@@ -96,12 +96,7 @@ func (l Line) locker(t *testing.T) *quorum.Locker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locker, err := quorum.New(set, quorum.TTL(3*lineLimit), quorum.MaxTTL(3*lineLimit))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = locker.Close(context.Background()) })
-	return locker
+	return Locker(t, set, quorum.TTL(3*lineLimit), quorum.MaxTTL(3*lineLimit))
 }
 
 // strangers starts the processes that will die, one behind the other.

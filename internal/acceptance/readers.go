@@ -17,12 +17,7 @@ import (
 func Readers(t *testing.T, open func() *quorum.CombinedStore) {
 	t.Helper()
 	locker := func() *quorum.Locker {
-		l, err := quorum.New(open(), quorum.TTL(30*time.Second), quorum.MaxTTL(30*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close(context.WithoutCancel(t.Context())) })
-		return l
+		return Locker(t, open(), quorum.TTL(30*time.Second), quorum.MaxTTL(30*time.Second))
 	}
 	writer := locker()
 	Poll(t, time.Minute, "the set to be declared new", func() bool { return writer.Init(t.Context()) == nil })

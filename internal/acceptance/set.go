@@ -55,11 +55,17 @@ func Combine(t *testing.T, members []Member) *Set {
 // Locker makes a locker of the set, which ends with the test.
 func (s *Set) Locker(options ...quorum.Option) *quorum.Locker {
 	s.t.Helper()
-	l, err := quorum.New(s.Store, append([]quorum.Option{quorum.Observe(s.observe)}, options...)...)
+	return Locker(s.t, s.Store, append([]quorum.Option{quorum.Observe(s.observe)}, options...)...)
+}
+
+// Locker makes a locker of a store, which ends with the test.
+func Locker(t testing.TB, s quorum.Store, options ...quorum.Option) *quorum.Locker {
+	t.Helper()
+	l, err := quorum.New(s, options...)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.t.Cleanup(func() {
+	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = l.Close(ctx)
@@ -142,6 +148,19 @@ func Acquire(t *testing.T, l *quorum.Locker, key string, options ...quorum.Optio
 		t.Fatalf("acquire %q: %v", key, err)
 	}
 	return lease
+}
+
+// Held demands that a rival gets no lock, and is told in the end that it is held:
+// a store on a busy machine may answer late.
+func Held(t *testing.T, l *quorum.Locker, key, when string) {
+	t.Helper()
+	Poll(t, time.Minute, "a rival "+when+" to be told that it is held", func() bool {
+		rival, err := l.TryAcquire(t.Context(), key)
+		if rival != nil {
+			t.Fatalf("%s a rival got in, token %d", when, rival.Token())
+		}
+		return errors.Is(err, quorum.ErrHeld)
+	})
 }
 
 // Cycle takes a lock, gives it back, and returns its token.

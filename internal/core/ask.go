@@ -109,8 +109,7 @@ func (q *Quorum) width(votes Set) int {
 		// those before it do not answer. What follows is asked at once by whom it
 		// chose, unless another store refused: whoever has that vote asks all by
 		// now too, and to do the same would split what is left of the vote.
-		contended := q.which(func(s *slot) bool { return s.outcome == Contended })
-		if q.kind == New && (votes == 0 || contended != 0) {
+		if q.kind == New && (votes == 0 || q.contended() != 0) {
 			return 1
 		}
 	}
@@ -268,8 +267,7 @@ func (q *Quorum) Abandon(now clock.Instant) {
 // the contended ones could have made a quorum with those that granted or were
 // not asked.
 func (q *Quorum) whyNot() Failure {
-	contended := q.which(func(s *slot) bool { return s.outcome == Contended })
-	if contended != 0 && q.cfg.Rule.Met(q.friendly()) {
+	if q.contended() != 0 && q.cfg.Rule.Met(q.friendly()) {
 		return ByHeld
 	}
 	return ByNoQuorum
@@ -278,11 +276,14 @@ func (q *Quorum) whyNot() Failure {
 // whyEnded is whyNot where the caller ends an attempt whose answers are still
 // due: they count like those of stores that were not asked.
 func (q *Quorum) whyEnded() Failure {
-	contended := q.which(func(s *slot) bool { return s.outcome == Contended })
-	if contended != 0 && q.mayBeHeld() {
+	if q.contended() != 0 && q.mayBeHeld() {
 		return ByHeld
 	}
 	return q.whyNot()
+}
+
+func (q *Quorum) contended() Set {
+	return q.which(func(s *slot) bool { return s.outcome == Contended })
 }
 
 func (q *Quorum) friendly() Set {

@@ -159,7 +159,7 @@ func (q *Quorum) turnedAway(votes Set) bool {
 // as nothing else is known.
 func (q *Quorum) outlook(was Failure) Failure {
 	busy := q.which(func(s *slot) bool { return s.busy || s.want != wantNothing })
-	contended := q.which(func(s *slot) bool { return s.outcome == Contended })
+	contended := q.contended()
 	clear := q.which(func(s *slot) bool { return s.outcome == Ready || s.outcome == NotAsked })
 	switch {
 	case q.phase != Failed || busy != 0:

@@ -14,12 +14,7 @@ func TestF092AColdConnectionIsNeverContention(t *testing.T) {
 	node := testserver.Etcd(t)
 	p := testserver.NewProxy(t, node.Addr)
 	open := func(addr string, options ...quorum.Option) *quorum.Locker {
-		l, err := quorum.New(store(t, clientOf(t, clientv3.Config{Endpoints: []string{addr}})), options...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close(t.Context()) })
-		return l
+		return acceptance.Locker(t, store(t, clientOf(t, clientv3.Config{Endpoints: []string{addr}})), options...)
 	}
 	if err := open(node.Addr).Init(t.Context()); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@
 package pgstore_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -24,12 +23,7 @@ func TestF092AColdConnectionIsNeverContention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := quorum.New(set, options...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close(context.Background()) })
-		return l
+		return acceptance.Locker(t, set, options...)
 	}
 	if err := open(dsn).Init(t.Context()); err != nil {
 		t.Fatal(err)

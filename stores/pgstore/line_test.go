@@ -60,12 +60,7 @@ func TestR12LostNotificationsCostOneLook(t *testing.T) {
 // locker takes locks in one store.
 func locker(t *testing.T, s quorum.Store) *quorum.Locker {
 	t.Helper()
-	l, err := quorum.New(s, quorum.TTL(20*time.Second), quorum.MaxTTL(20*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close(context.Background()) })
-	return l
+	return acceptance.Locker(t, s, quorum.TTL(20*time.Second), quorum.MaxTTL(20*time.Second))
 }
 
 // TestR33AWriterPassesReadersThatComeLater: no writer waits for more than the

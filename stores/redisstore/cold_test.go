@@ -3,7 +3,6 @@
 package redisstore_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -43,12 +42,7 @@ func opened(t *testing.T, dsns []string, options ...quorum.Option) *quorum.Locke
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := quorum.New(set, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close(context.Background()) })
-	return l
+	return acceptance.Locker(t, set, options...)
 }
 
 // TestF092AColdConnectionIsNeverContention: a connection takes a dial, TLS, the

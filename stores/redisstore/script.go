@@ -144,8 +144,8 @@ func write(f family, runID string, guard, cluster, shebang bool) *scripts {
 		case shebang:
 			first = "#!lua\n"
 		}
-		literals := fmt.Sprintf("local RUN, SET, MAXTTL, KEEP, GUARD, CLUSTER, HEAD = '%s', '%v', %d, '%d', %t, %t, '1 %s %v - '\n",
-			runID, f.set, micros(f.maxTTL), micros(f.maxTTL)/1000+rest, guard, cluster, runID, f.set)
+		literals := fmt.Sprintf("local RUN, SET, MAXTTL, REST, KEEP, GUARD, CLUSTER, HEAD = '%s', '%v', %d, %d, '%d', %t, %t, '1 %s %v - '\n",
+			runID, f.set, micros(f.maxTTL), rest, micros(f.maxTTL)/1000+rest, guard, cluster, runID, f.set)
 		s.text[v] = first + literals + bodies[v]
 		sum := sha1.Sum([]byte(s.text[v])) // Redis's name for a script, no secret
 		s.sha[v] = hex.EncodeToString(sum[:])

@@ -119,7 +119,6 @@ if kind == 'f' then
     end
     call('PEXPIRE', other('forced'), floor(MAXTTL / 1000) + 1000)
     votes = m and 1 or 0
-    if not waited then redis.pcall('PUBLISH', other('wake'), 'changed') end -- its holder may watch
   end
   if same then return prolong() end
   return vote_anew(true)

@@ -160,17 +160,18 @@ local function line()
   return q
 end
 
--- finish ends a verb: who waits is given its turn. That a vote ended is told to
+-- finish ends a verb: who waits, if the counter says that somebody does, is given its turn. That a vote ended is told to
 -- those in no line, who cannot pass one, and to a holder whose vote was removed
 -- by force: not to all who wait, since of many one can act on it. A cluster does
 -- not count who listens, so there those behind several who died are to look too.
 local function finish()
-  line().finish()
+  if not waited and not forcing then return end
+  if waited then line().finish() end
   if not ended then return end
-  local someone = line().head()
+  local someone = waited and line().head()
   if someone and not (forcing or CLUSTER) then return end
   local heard = redis.pcall('PUBLISH', other('wake'), 'changed')
-  if heard == 0 and not CLUSTER and not someone then -- a cluster's count is of one node's listeners
+  if waited and heard == 0 and not CLUSTER and not someone then -- a cluster's count is of one node's listeners
     waited = false
     write_counter('KEEPTTL')
   end

@@ -26,7 +26,7 @@ local function open(record, any)
     end
     if span ~= '' then -- a client of one set must not bring near what one of the other holds
       span = max(tonumber(span), MAXTTL)
-      far, KEEP = now + span, floor(span / 1000) + 601000
+      far, KEEP = now + span, floor(span / 1000) + REST
     end
   end
   step, moved, base, quarantine, lost = tonumber(g), tonumber(m), tonumber(b), tonumber(q), tonumber(l)

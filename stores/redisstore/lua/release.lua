@@ -47,5 +47,5 @@ if entomb > 0 then
   local stone = tonumber(got[4] or 0)
   call('SET', KEYS[4], fmt('%.0f', max(stone, try)), 'PX', entomb)
 end
-if waited then finish() end
+finish()
 return reply

@@ -1,6 +1,6 @@
 -- Replies to the verbs of a name.
 local function invalid(why)
-  if waited then finish() end
+  finish()
   return done(redis.error_reply('INVALID ' .. why))
 end
 
@@ -12,10 +12,8 @@ local function refuse(word, mine, left, holder, ticket, rank)
   local stop, by = match(call('HGET', other('forced'), owner) or '', '^(%d+) (.*)$')
   local forced = stop and tonumber(stop) > now
   local counter = (known or word == 'ready') and number or 0
-  if waited then
-    mine = mine or line().entry(owner)
-    finish()
-  end
+  mine = mine or waited and line().entry(owner)
+  finish()
   return done({word, left or 0, counter, readers, mine and 0 or 1, forced and by or holder or '', forced and 1 or 0,
     ticket or 0, rank or 0})
 end
@@ -24,10 +22,8 @@ end
 -- allocations than a table: token, how the holder before ended, and the ticket
 -- of who asked for its turn.
 local function granted(given)
-  if waited then
-    line().drop(owner) -- who has a vote waits for none
-    finish()
-  end
+  if waited then line().drop(owner) end -- who has a vote waits for none
+  finish()
   if vote == 'w' then
     return done(fmt('%.0f ', given) .. last .. (ticket_given and fmt(' %.0f', ticket_given) or ''))
   end

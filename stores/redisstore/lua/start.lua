@@ -3,7 +3,8 @@
 --   RUN     run id of the server process that this text was loaded into
 --   SET     fingerprint of the client's set, 16 hexadecimal digits
 --   MAXTTL  longest TTL of the set, in microseconds
---   KEEP    a counter's life: MaxTTL, 10 minutes' rest and 1 s, in milliseconds
+--   REST    for how long a counter is kept beyond MaxTTL: 10 minutes and 1 s, in milliseconds
+--   KEEP    a counter's life: the two together, in milliseconds
 --   GUARD   whether a server that may have forgotten is kept out
 --   HEAD    how a record of this run and set alone begins
 --   CLUSTER whether the server is one of several that share the names

@@ -3,7 +3,7 @@
 -- little of what the scripts behind this know and pay for nothing else: no
 -- function is made, and strings are cut and joined rather than parsed. They leave
 -- the very keys, ends and replies that those scripts would, which
--- differential_test.go compares; where they cannot, they change nothing and leave
+-- usual_test.go compares; where they cannot, they change nothing and leave
 -- the call to them. The parts that follow, one a verb, take k, where the name's
 -- keys begin, and packed; and set reply if the call was usual.
 local got = call('MGET', unpack(KEYS)) -- what stands in each key, by the key's index
