@@ -78,7 +78,7 @@ func Consul(t testing.TB, options ...ConsulOption) *ConsulNode {
 			}
 			return cmd
 		},
-		ready: n.leads,
+		ready: n.serves,
 	}
 	t.Cleanup(func() { n.end(syscall.SIGKILL) })
 	var err error
@@ -131,18 +131,20 @@ func (n *ConsulNode) configure(file string) {
 	}
 }
 
-// leads returns nil when the server is the leader of its cluster.
-func (n *ConsulNode) leads() error {
+// serves returns nil when the server leads its cluster and has made the token
+// of clients without one: until then it refuses them as unknown.
+func (n *ConsulNode) serves() error {
 	client := http.Client{Timeout: 2 * time.Second}
 	defer client.CloseIdleConnections()
-	reply, err := client.Get("http://" + n.Addr + "/v1/status/leader")
+	reply, err := client.Get("http://" + n.Addr + "/v1/kv/is-there-a-leader?consistent")
 	if err != nil {
 		return err
 	}
 	defer reply.Body.Close()
 	text, err := io.ReadAll(reply.Body)
-	if err == nil && (reply.StatusCode != http.StatusOK || len(text) < len(`"1.2.3.4:5"`)) {
-		err = fmt.Errorf("no leader yet: %s", text)
+	denied := reply.StatusCode == http.StatusForbidden && strings.HasPrefix(string(text), "Permission denied")
+	if err == nil && reply.StatusCode != http.StatusNotFound && !denied {
+		err = fmt.Errorf("not ready yet: %s: %s", reply.Status, text)
 	}
 	return err
 }

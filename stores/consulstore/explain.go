@@ -23,7 +23,7 @@ var refusals = []struct {
 }{
 	{"Permission denied", "the token may not do this; allow it key_prefix of the prefix, key \"quorum-server\" and " +
 		"session_prefix \"\", each with policy write", nil, true},
-	{"ACL not found", "the server does not know the token", nil, true},
+	{"ACL not found", "the server does not know the token; one that has just started knows none yet, and refuses clients without one as well", nil, true},
 	{"Invalid Session TTL", "the servers' session_ttl_min is longer than the store's MinTTL", quorum.ErrInvalidTTL, true},
 	{"Consul Enterprise feature", "the client asks for a namespace or partition, which this server does not have; make one without",
 		quorum.ErrUnsupported, true},
