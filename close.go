@@ -18,14 +18,32 @@ func (l *Locker) watch(lease *Lease) bool {
 	if l.closed {
 		return false
 	}
-	l.live[lease] = struct{}{}
+	l.keep(lease)
 	return true
+}
+
+// keep puts a lease on the list, unless it is there. The caller holds mu, as of
+// drop.
+func (l *Locker) keep(lease *Lease) {
+	if lease.place == 0 {
+		l.live = append(l.live, lease)
+		lease.place = int32(len(l.live))
+	}
+}
+
+// drop takes a lease off the list. The last one gets its place.
+func (l *Locker) drop(lease *Lease) {
+	if at, end := lease.place, len(l.live)-1; at > 0 {
+		last := l.live[end]
+		l.live[at-1], last.place = last, at
+		l.live[end], l.live, lease.place = nil, l.live[:end], 0
+	}
 }
 
 func (l *Locker) forget(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.live, lease)
+	l.drop(lease)
 	if l.closed && len(l.live) == 0 {
 		l.closeIdle()
 	}
@@ -36,8 +54,8 @@ func (l *Locker) forget(lease *Lease) {
 func (l *Locker) replace(old, heir *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.live, old)
-	l.live[heir] = struct{}{}
+	l.keep(heir)
+	l.drop(old)
 }
 
 func (l *Locker) closeIdle() {
@@ -60,15 +78,12 @@ func (l *Locker) Close(ctx context.Context) error {
 		close(l.closing)
 	}
 	l.closed = true
-	var leases []*Lease
-	for lease := range l.live {
-		leases = append(leases, lease)
-	}
+	leases := slices.Clone(l.live)
 	if len(leases) == 0 {
 		l.closeIdle()
 	}
 	l.mu.Unlock()
-	slices.SortFunc(leases, func(a, b *Lease) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(leases, func(a, b *Lease) int { return strings.Compare(a.Key(), b.Key()) })
 	for _, lease := range leases {
 		lease.over()
 	}

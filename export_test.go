@@ -76,7 +76,7 @@ func Overtaken(l *Locker, acquire func()) {
 	var lease *Lease
 	for lease == nil {
 		l.mu.Lock()
-		for lease = range l.live {
+		for _, lease = range l.live {
 		}
 		l.mu.Unlock()
 		runtime.Gosched()

@@ -51,7 +51,7 @@ func (l *Lease) Marshal() ([]byte, error) {
 		}
 		q := l.m.Quorum()
 		h = handover{
-			Version: handoverVersion, Key: l.key, Owner: l.owner().Hex(), Attempt: q.Attempt(), Token: l.token,
+			Version: handoverVersion, Key: l.Key(), Owner: l.owner().Hex(), Attempt: q.Attempt(), Token: l.token,
 			Mode: l.mode, TTL: q.TTL(), Set: l.locker.print,
 		}
 		l.m.Leave(now)

@@ -41,7 +41,7 @@ func TestHeldLeaseIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const many, most = 20000, 1024
+	const many, most = 20000, 800
 	keys := make([]string, many)
 	for i := range keys {
 		keys[i] = fmt.Sprint("name ", i)

@@ -90,16 +90,16 @@ func (h *hub) listen(l *Lease, holds bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.crowds[l.key]
+	c := h.crowds[l.Key()]
 	watched := c != nil && c.stop != nil
 	if h.closed || watched && c.listens(l) >= 0 || holds && !watched && h.watched >= mostHeld {
 		return
 	}
-	c = h.crowd(l.key)
+	c = h.crowd(l.Key())
 	c.add(l)
 	if c.stop != nil {
 		standing := c.standing
-		l.after = append(l.after, func() { l.stand(standing) })
+		l.later(func() { l.stand(standing) })
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +109,7 @@ func (h *hub) listen(l *Lease, holds bool) {
 	c.generation = h.begun
 	h.running += len(h.seats)
 	for _, s := range h.seats {
-		go h.watch(ctx, s, l.key, c.generation)
+		go h.watch(ctx, s, l.Key(), c.generation)
 	}
 }
 
@@ -117,7 +117,7 @@ func (h *hub) listen(l *Lease, holds bool) {
 func (h *hub) unlisten(l *Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.crowds[l.key]
+	c := h.crowds[l.Key()]
 	if c == nil {
 		return
 	}
@@ -127,19 +127,19 @@ func (h *hub) unlisten(l *Lease) {
 	switch {
 	case len(c.listeners) > 0 || c.stop == nil:
 	case h.closed || h.watched > mostHeld:
-		h.end(l.key, c)
+		h.end(l.Key(), c)
 	case c.rest == nil:
 		c.rest = time.AfterFunc(lingers, func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if len(c.listeners) == 0 && c.stop != nil {
-				h.end(l.key, c)
+				h.end(l.Key(), c)
 			}
 		})
 	default:
 		c.rest.Reset(lingers)
 	}
-	h.drop(l.key, c)
+	h.drop(l.Key(), c)
 }
 
 // end ends the watches of a key. The caller holds mu.
@@ -154,7 +154,7 @@ func (h *hub) end(key string, c *crowd) {
 func (h *hub) replace(l, heir *Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c := h.crowds[l.key]; c != nil {
+	if c := h.crowds[l.Key()]; c != nil {
 		if i := c.listens(l); i >= 0 {
 			c.listeners[i].Lease = heir
 		}

@@ -15,10 +15,9 @@ import (
 type Lease struct {
 	locker *Locker
 	d      *driver
-	own    driver      // d, unless the lease carries another one on
-	m      *core.Lease // under d.mu
-	set    *settings   // the Locker's, where nothing was given for this one alone; never changed
-	key    string
+	own    driver          // d, unless the lease carries another one on
+	m      *core.Lease     // under d.mu
+	set    *settings       // the Locker's, where nothing was given for this one alone; never changed
 	values context.Context // those of Acquire's context, and not its end
 
 	taking  *taking // nil once Acquire has its answer; under d.mu, as all below
@@ -28,9 +27,10 @@ type Lease struct {
 	cause   error // why it is over
 	asked   map[uint32]asked
 	release *release
-	after   []func() // to be done once mu is free
+	after   func()   // what to do once mu is free, see later
 	serial  uint32   // of what was asked last
 	gone    core.Set // stores told as given up on
+	place   int32    // among those that the Locker keeps, from 1; 0 is none; under the Locker's mu
 	mode    Mode
 	freed   bool // tell who waits here for the key, once mu is free
 	listens bool
@@ -65,7 +65,7 @@ type release struct {
 func (l *Lease) owner() Owner { return Owner{ID: OwnerID(l.m.Quorum().ID())} }
 
 // Key returns the key that is locked.
-func (l *Lease) Key() string { return l.key }
+func (l *Lease) Key() string { return l.m.Quorum().Key() }
 
 // Token returns the fencing token: larger than that of every exclusive
 // acquisition of the key that was complete before this one began. It is the
@@ -129,7 +129,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return &OpError{Op: "extend", Key: l.key, Need: l.d.set.rule.Need(), reasons: []error{err}}
+		return &OpError{Op: "extend", Key: l.Key(), Need: l.d.set.rule.Need(), reasons: []error{err}}
 	}
 	answer := make(chan error, 1)
 	l.d.do(func(now clock.Instant) {
@@ -143,7 +143,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
-		return &OpError{Op: "extend", Key: l.key, Need: l.d.set.rule.Need(), reasons: []error{ctx.Err()}}
+		return &OpError{Op: "extend", Key: l.Key(), Need: l.d.set.rule.Need(), reasons: []error{ctx.Err()}}
 	}
 }
 

@@ -55,7 +55,7 @@ func Held(ctx context.Context, key string) error {
 		switch {
 		case l == nil:
 			return fmt.Errorf("%w: the context comes from no lease on %q", ErrNotHeld, key)
-		case l.key == key:
+		case l.Key() == key:
 			return l.Err()
 		}
 		ctx = l.values // of the lease in whose context this one was taken

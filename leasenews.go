@@ -51,11 +51,11 @@ func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 		if cause != nil {
 			ctx.end(cause)
 		}
-		for _, f := range after {
-			f()
+		if after != nil {
+			after()
 		}
 		if freed {
-			l.locker.hub.freed(l.key)
+			l.locker.hub.freed(l.Key())
 		}
 		if quiet {
 			l.d.mu.Lock()
@@ -126,7 +126,7 @@ func (l *Lease) refused(now clock.Instant, why core.Failure) {
 			l.m.Park(now)
 		}
 		for _, o := range also {
-			l.after = append(l.after, o.admit)
+			l.later(o.admit)
 		}
 	}
 	l.listen(false)
@@ -184,7 +184,7 @@ func (l *Lease) afterLoss() error {
 
 // lost says why the lease is over. By whose force, its own votes tell.
 func (l *Lease) lost(why LossReason) *LostError {
-	e := &LostError{Key: l.key, Token: l.token, Reason: why}
+	e := &LostError{Key: l.Key(), Token: l.token, Reason: why}
 	for i := range l.d.set.members {
 		err := l.d.reply(i).err
 		if refused := (*RefusedError)(nil); why == LostForced && refusedAs(err, &refused) && refused.Forced {
@@ -213,7 +213,7 @@ func (l *Lease) why(now clock.Instant, n core.Notice) error {
 			e.reasons[0] = ErrNotHeld // what was to be resumed
 		}
 	case core.NoFailure: // it never asked: whoever did in its place is its witness
-		if l.locker.hub.outlookOf(l.key) == core.ByHeld {
+		if l.locker.hub.outlookOf(l.Key()) == core.ByHeld {
 			e.reasons[0] = ErrHeld
 		}
 	case core.ByMismatch:
@@ -235,7 +235,7 @@ func (l *Lease) why(now clock.Instant, n core.Notice) error {
 
 func (l *Lease) opError(op string, sentinel error) *OpError {
 	return &OpError{
-		Op: op, Key: l.key, Need: l.d.set.rule.Need(), Votes: l.d.votes(l.m.Quorum().View), reasons: []error{sentinel},
+		Op: op, Key: l.Key(), Need: l.d.set.rule.Need(), Votes: l.d.votes(l.m.Quorum().View), reasons: []error{sentinel},
 	}
 }
 
@@ -264,7 +264,7 @@ func (l *Lease) holder(now clock.Instant) (label string, left time.Duration) {
 func (l *Lease) tellRival(now clock.Instant) {
 	if rival := l.set.rival; rival != nil {
 		label, _ := l.holder(now)
-		l.after = append(l.after, func() { rival(label) })
+		l.later(func() { rival(label) })
 	}
 }
 
@@ -279,15 +279,25 @@ func (l *Lease) tellLeftovers() {
 	l.gone = left
 }
 
+// later puts something off until mu is free, behind what was put off before.
+// The caller holds d.mu.
+func (l *Lease) later(f func()) {
+	if before := l.after; before != nil {
+		l.after = func() { before(); f() }
+		return
+	}
+	l.after = f
+}
+
 // tell keeps an event until mu is free. Without an observer it costs nothing.
 func (l *Lease) tell(e Event) {
 	if l.set.observe == nil {
 		return
 	}
-	e.Key, e.Token = l.key, l.token
+	e.Key, e.Token = l.Key(), l.token
 	switch e.Kind {
 	case EventAcquired, EventFailed, EventRenewFailed, EventWaiting:
 		e.Votes = l.d.votes(l.m.Quorum().View)
 	}
-	l.after = append(l.after, func() { l.set.observe(e) })
+	l.later(func() { l.set.observe(e) })
 }

@@ -58,7 +58,7 @@ func (c *crowd) listens(l *Lease) int {
 func (h *hub) join(l *Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.crowd(l.key)
+	c := h.crowd(l.Key())
 	c.line = append(c.line, l)
 	if l.listens = c.stop != nil; l.listens {
 		c.add(l)
@@ -75,7 +75,7 @@ func (h *hub) join(l *Lease) bool {
 // ask. Behind a reader that got in, all readers may.
 func (h *hub) leave(l *Lease, won bool) {
 	h.mu.Lock()
-	c := h.crowd(l.key)
+	c := h.crowd(l.Key())
 	i := slices.Index(c.line, l)
 	c.line = slices.Delete(c.line, i, i+1)
 	var next []*Lease
@@ -91,7 +91,7 @@ func (h *hub) leave(l *Lease, won bool) {
 			break
 		}
 	}
-	h.drop(l.key, c)
+	h.drop(l.Key(), c)
 	h.mu.Unlock()
 	for _, o := range next {
 		o.admit()
@@ -106,7 +106,7 @@ func (l *Lease) admit() { l.d.do(func(now clock.Instant) { l.m.Admit(now) }) }
 func (h *hub) refused(l *Lease, why core.Failure) (first bool, also []*Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.crowd(l.key)
+	c := h.crowd(l.Key())
 	c.denied, c.outlook = true, why
 	first = len(c.line) > 0 && c.line[0] == l
 	if first && why == core.ByNoQuorum {

@@ -36,8 +36,8 @@ type Locker struct {
 
 	mu     sync.Mutex
 	closed bool
-	live   map[*Lease]struct{} // whatever still sends or holds
-	idle   chan struct{}       // closed once closed is set and live is empty
+	live   []*Lease      // whatever still sends or holds; each knows its place
+	idle   chan struct{} // closed once closed is set and live is empty
 }
 
 // New returns a Locker for a store, or a set of them that [Combine] or [Open]
@@ -75,7 +75,7 @@ func newLocker(set *CombinedStore, def settings, options []Option) (*Locker, err
 	}
 	l := &Locker{
 		set: set, def: def, print: set.fingerprint(def.maxTTL), who: whoami(),
-		live: map[*Lease]struct{}{}, idle: make(chan struct{}), closing: make(chan struct{}), admission: make(admission, def.inFlight), releases: make(admission, def.inFlight), reports: newReports(def.observe, len(set.members)),
+		idle: make(chan struct{}), closing: make(chan struct{}), admission: make(admission, def.inFlight), releases: make(admission, def.inFlight), reports: newReports(def.observe, len(set.members)),
 		crew: &crew{}, health: newHealth(len(set.members)),
 	}
 	l.agenda = &agenda{clock: def.clock, crew: l.crew}
@@ -211,7 +211,7 @@ func (l *Locker) lease(ctx context.Context, key string, s *settings, owner Owner
 	}
 	own := core.Own{Key: key, ID: core.ID(owner.ID), Ask: l.set.askOrder(key)}
 	lease := &Lease{
-		locker: l, key: key, set: s, m: core.NewLeaseOf(cfg, own, binary.BigEndian.Uint64(random[16:])),
+		locker: l, set: s, m: core.NewLeaseOf(cfg, own, binary.BigEndian.Uint64(random[16:])),
 		taking: &taking{decided: make(chan struct{}), placed: placed}, started: s.clock.Now(),
 	}
 	lease.carry(ctx)

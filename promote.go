@@ -27,7 +27,7 @@ func (l *Lease) Mode() Mode {
 // promotion had won by then, or it is undone.
 func (l *Lease) Promote(ctx context.Context) (*Lease, error) {
 	heir := &Lease{
-		locker: l.locker, d: l.d, m: l.m, set: l.set, key: l.key,
+		locker: l.locker, d: l.d, m: l.m, set: l.set,
 	}
 	heir.carry(ctx)
 	if err := l.change(ctx, "promote", heir); err != nil {
@@ -89,7 +89,7 @@ func (l *Lease) change(ctx context.Context, op string, heir *Lease) error {
 }
 
 func (l *Lease) fails(op string, why error) error {
-	return &OpError{Op: op, Key: l.key, Need: l.d.set.rule.Need(), reasons: []error{why}}
+	return &OpError{Op: op, Key: l.Key(), Need: l.d.set.rule.Need(), reasons: []error{why}}
 }
 
 // changed tells how a change of mode ended that leaves the lease what it is.

@@ -20,7 +20,7 @@ func (q *Quorum) ask(now clock.Instant) {
 			// since: too high a token is harmless, a falling one is not.
 			q.high = max(q.high, s.token)
 		}
-		if s.vote == notAsked && !q.line.round || s.vote == pending && !s.overdue {
+		if s.vote == notAsked && !q.turn || s.vote == pending && !s.overdue {
 			open = open.With(i)
 		}
 		if s.outcome == Twin {
@@ -55,7 +55,7 @@ func (q *Quorum) ask(now clock.Instant) {
 		if why := q.whyNot(); why == ByHeld || !q.mayBeHeld() {
 			q.fail(now, why)
 		}
-	case !q.line.round:
+	case !q.turn:
 		q.askMore(now, votes)
 	}
 }
@@ -181,8 +181,8 @@ func (q *Quorum) acquired(now clock.Instant, i int, c call, a Answer) {
 // believe by it.
 func (q *Quorum) stray(i int) bool {
 	s := &q.slots[i]
-	ours := s.vote == granted || s.stale || s.want == wantDemote || q.change.promoting && q.change.votes.Has(i)
-	return (q.phase == Held || q.change.promoting) && !q.cfg.Member && !ours
+	ours := s.vote == granted || s.stale || s.want == wantDemote || q.Promoting() && q.change.votes.Has(i)
+	return (q.phase == Held || q.Promoting()) && !q.cfg.Member && !ours
 }
 
 // exact reports whether only one token will do: a repaired or demoted vote
@@ -193,20 +193,19 @@ func (q *Quorum) exact(c call) bool {
 
 // win holds the lease from now on, if any of it is left.
 func (q *Quorum) win(now clock.Instant) {
-	ttl := q.asksFor
 	from := q.start
 	if q.cfg.Bugs.has(BugValidityFromReply) {
 		from = now
 	}
-	q.until = from.Add(ttl - q.drift(ttl))
+	q.until = from.Add(q.ttl - q.drift(q.ttl))
 	if now >= q.until {
 		q.fail(now, ByExpired)
 		return
 	}
-	if !q.change.promoting {
+	if !q.Promoting() {
 		q.previous = q.fate()
 	}
-	q.phase, q.ttl, q.change.promoting = Held, ttl, false
+	q.phase, q.change = Held, nil
 	for i := range q.slots {
 		s := &q.slots[i]
 		if q.cfg.Member {
@@ -215,7 +214,7 @@ func (q *Quorum) win(now clock.Instant) {
 		}
 		// Stores this attempt did not reach get a Repair, which takes no token of
 		// its own. An Acquire that still waits to leave becomes one.
-		missed := s.sent < q.attempt || q.line.round && s.vote == notAsked
+		missed := s.sent < q.attempt || q.turn && s.vote == notAsked
 		if missed && (!q.idle(i) || s.want == wantAcquire) {
 			s.vote, s.want = notAsked, wantRepair
 			q.pump(now, i)
@@ -239,7 +238,7 @@ func (q *Quorum) fate() Previous {
 // fail ends the attempt and rolls it back: every store that may remember us is
 // told, whatever the caller's context says (I6).
 func (q *Quorum) fail(now clock.Instant, why Failure) {
-	if q.change.promoting {
+	if q.Promoting() {
 		q.undo(now, why)
 		return
 	}

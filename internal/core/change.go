@@ -8,16 +8,15 @@ import (
 
 // change is what a promotion has to remember of the lease that it started from.
 type change struct {
-	promoting bool
-	votes     Set   // of the reader's lease
-	token     int64 // of it
+	votes Set   // of the reader's lease
+	token int64 // of it
 }
 
 // Mode returns with whom the lease is shared: that of a promotion changes when
 // it has won, and that of a demotion before its first request leaves, because a
 // writer must not believe that it is alone once a store may let readers in.
 func (q *Quorum) Mode() Mode {
-	if q.change.promoting {
+	if q.Promoting() {
 		return Shared
 	}
 	if q.cfg.Bugs.has(BugDemoteLate) && q.round.active && q.which(func(s *slot) bool { return s.busy && s.call.demotes }) != 0 {
@@ -27,7 +26,7 @@ func (q *Quorum) Mode() Mode {
 }
 
 // Promoting reports whether a promotion is under way.
-func (q *Quorum) Promoting() bool { return q.change.promoting }
+func (q *Quorum) Promoting() bool { return q.change != nil }
 
 // Readers returns how many readers the answers of the last round told of, the
 // lease itself included.
@@ -38,8 +37,8 @@ func (q *Quorum) Readers() int { return int(q.round.readers) }
 // a reader, with validity left and no round active. The reader's lease stands
 // until the promotion has won, and after it has failed.
 func (q *Quorum) Promote(now clock.Instant) {
-	q.change = change{promoting: true, votes: q.Votes(), token: q.high}
-	q.kind, q.mode, q.asksFor = Convert, Exclusive, q.ttl
+	q.change = &change{votes: q.Votes(), token: q.high}
+	q.kind, q.mode = Convert, Exclusive
 	q.attempt++
 	q.phase, q.failure, q.start = Asking, NoFailure, now
 	q.high++ // the floor: a promotion has a token above the reader's
@@ -61,11 +60,12 @@ func (q *Quorum) Promote(now clock.Instant) {
 // that all carry one attempt again. Never by a release, which would take votes
 // that the reader counts on.
 func (q *Quorum) undo(now clock.Instant, why Failure) {
-	q.failure, q.high, q.change.promoting = why, q.change.token, false
+	from := q.change
+	q.failure, q.high, q.change = why, from.token, nil
 	for i := range q.slots {
 		s := &q.slots[i]
 		gone := s.vote == refused && s.outcome == NotHeld
-		if q.change.votes.Has(i) && !gone {
+		if from.votes.Has(i) && !gone {
 			s.vote, s.token = granted, q.high
 		} else {
 			s.vote = refused

@@ -24,14 +24,14 @@ func (q *Quorum) Clone() *Quorum {
 // Clone returns a copy that shares nothing with l that either can change.
 func (l *Lease) Clone() *Lease {
 	c := *l
-	c.q = l.q.Clone()
-	c.line = l.line.clone()
+	c.q = *l.q.Clone()
 	if l.wait != nil {
 		mine := *l.wait
+		mine.line = l.line.clone()
 		c.wait = &mine
 	}
 	if r := l.asked; r != nil {
-		c.asked = &requests{slices.Clone(r.wishes), slices.Clone(r.inProgress), slices.Clone(r.changes)}
+		c.asked = &requests{slices.Clone(r.wishes), slices.Clone(r.inProgress), slices.Clone(r.changes), r.step}
 	}
 	return &c
 }
@@ -50,8 +50,11 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e := encoder{b: b, now: now}
 	e.num(int64(q.attempt), int64(q.phase), int64(q.failure), int64(q.asked), q.high, int64(q.ttl))
 	e.num(int64(q.round.n), flag(q.round.active), flag(q.round.won), int64(q.round.ttl), int64(q.round.readers))
-	e.num(int64(q.mode), flag(q.change.promoting), int64(q.change.votes), q.change.token)
-	e.num(q.line.ticket, flag(q.line.round))
+	e.num(int64(q.mode), flag(q.Promoting()))
+	if c := q.change; c != nil {
+		e.num(int64(c.votes), c.token)
+	}
+	e.num(q.line.ticket, flag(q.turn))
 	e.at(q.start, q.until, q.round.start)
 	for i := range q.slots {
 		e.slot(&q.slots[i])
@@ -65,10 +68,9 @@ func (l *Lease) Append(b []byte, now clock.Instant) []byte {
 	e.num(int64(l.stage), int64(l.rng), l.q.counter, int64(l.reason), int64(l.misses), int64(l.q.room.notes()))
 	e.num(flag(l.inRound), flag(l.wonSaid), flag(l.warned), flag(l.returning), flag(l.keptBack), int64(l.hears))
 	e.wait(l.wait)
-	e.waiting(l.line)
 	e.at(l.renewAt, l.maxAt, l.roundAt, l.watchAt, l.minAt)
-	e.num(int64(l.step))
 	if r := l.asked; r != nil {
+		e.num(int64(r.step))
 		for _, w := range append(slices.Clone(r.wishes), r.inProgress...) {
 			e.num(int64(w.ttl))
 		}
@@ -86,6 +88,7 @@ func (e *encoder) wait(w *wait) {
 	e.num(int64(w.calm), w.counter, int64(w.last), int64(w.end), int64(w.races))
 	e.num(flag(w.once), flag(w.started), flag(w.missed), flag(w.racing))
 	e.at(w.giveUp, w.retryAt, w.stillAt, w.endBy)
+	e.waiting(w.line)
 }
 
 // Append adds f to b as [Quorum.Append] does.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"time"
 
 	"github.com/quorumlock/quorum/clock"
@@ -40,7 +41,7 @@ func (q *Quorum) extended(now clock.Instant, i int, c call, a Answer) {
 	}
 	s.outcome = a.Outcome
 	if c.round == q.round.n && a.Outcome == Granted {
-		q.round.readers = max(q.round.readers, int32(a.Readers))
+		q.round.readers = max(q.round.readers, uint16(min(a.Readers, math.MaxUint16)))
 	}
 	unowned := a.Outcome == NotHeld && q.cfg.Bugs.has(BugWriteBackUnowned)
 	switch {
@@ -137,13 +138,13 @@ func (q *Quorum) repair(now clock.Instant) {
 // Lose ends the lease without a word to the stores: its holder may still be
 // stopping, and only its own Release may free the name.
 func (q *Quorum) Lose() {
-	if q.phase == Held || q.change.promoting {
+	if q.phase == Held || q.Promoting() {
 		q.lose()
 	}
 }
 
 func (q *Quorum) lose() {
-	q.phase, q.round.active, q.change.promoting = Lost, false, false
+	q.phase, q.round.active, q.change = Lost, false, nil
 	for i := range q.slots {
 		q.slots[i].want = wantNothing
 	}
@@ -151,7 +152,7 @@ func (q *Quorum) lose() {
 
 // Release gives the lease back, at every store that may remember it.
 func (q *Quorum) Release(now clock.Instant) {
-	q.phase, q.round.active, q.change.promoting = Releasing, false, false
+	q.phase, q.round.active, q.change = Releasing, false, nil
 	for i := range q.slots {
 		q.slots[i].want = wantNothing
 		q.slots[i].answered, q.slots[i].failed = false, false

@@ -105,13 +105,12 @@ const (
 // released.
 type Lease struct {
 	cfg *LeaseConfig // never changed, since others may share it
-	q   *Quorum
+	q   Quorum
 	*wait
-	line  *waiting // nil before it stands in line
-	rng   uint64
-	hears Set // stores whose watch stands
+	rng    uint64
+	hears  Set    // stores whose watch stands
+	misses uint32 // rounds that failed since the last that won
 
-	misses    uint32 // rounds that failed since the last that won
 	renewAt   clock.Instant
 	maxAt     clock.Instant
 	minAt     clock.Instant
@@ -119,7 +118,6 @@ type Lease struct {
 	watchAt   clock.Instant // when NoticeWatch is due
 	asked     *requests     // nil before the first
 	stage     Stage
-	step      changeStep // of the first change asked for
 	reason    Reason
 	inRound   bool
 	wonSaid   bool
@@ -136,7 +134,7 @@ func (l *Lease) Stage() Stage { return l.stage }
 func (l *Lease) Reason() Reason { return l.reason }
 
 // Quorum returns the machine beneath, to be read only.
-func (l *Lease) Quorum() *Quorum { return l.q }
+func (l *Lease) Quorum() *Quorum { return &l.q }
 
 // Calls returns what to send now, and forgets it.
 func (l *Lease) Calls() []Call { return l.q.Calls() }
@@ -270,7 +268,6 @@ func (l *Lease) settleAttempt(now clock.Instant) {
 	switch l.q.Phase() {
 	case Held:
 		l.minAt = l.q.start.Add(l.cfg.MinHold)
-		l.line = nil
 		l.hold(now, l.q.start)
 	case Failed:
 		l.last = l.q.Failure()

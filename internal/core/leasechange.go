@@ -23,6 +23,9 @@ const (
 // Mode returns with whom the lease is shared at present.
 func (l *Lease) Mode() Mode { return l.q.Mode() }
 
+// undoing reports whether a promotion that failed is being undone.
+func (l *Lease) undoing() bool { return l.asked != nil && l.asked.step == changeUndoing }
+
 // Promote asks to make a reader's lease a writer's; serial comes back in the
 // notice. It waits for the round under way. Where another reader is seen it
 // fails with nothing changed, so two readers that want to be promoted both
@@ -58,12 +61,12 @@ func (l *Lease) Desist(now clock.Instant, serial uint32) {
 		c.told = true
 		l.tell(Notice{Kind: NoticeChanged, Serial: serial, Failure: ByAbandoned})
 		switch {
-		case i > 0 || l.step <= changeLooks:
+		case i > 0 || r.step <= changeLooks:
 			r.changes = append(r.changes[:i:i], r.changes[i+1:]...)
 			if i == 0 {
-				l.step = changeWaits
+				r.step = changeWaits
 			}
-		case l.step == changePromoting:
+		case r.step == changePromoting:
 			l.q.Abandon(now)
 		}
 		break
@@ -79,10 +82,10 @@ func (l *Lease) beginChange(now clock.Instant) {
 	case to == l.Mode():
 		l.endChange(true, NoFailure)
 	case to == Exclusive:
-		l.step = changeLooks
+		l.asked.step = changeLooks
 		l.extend(now, l.q.TTL())
 	default:
-		l.step = changeDemoting
+		l.asked.step = changeDemoting
 		l.q.Demote(now, l.q.TTL())
 		l.followRound(now)
 	}
@@ -91,11 +94,12 @@ func (l *Lease) beginChange(now clock.Instant) {
 
 // settleChange carries the change under way on.
 func (l *Lease) settleChange(now clock.Instant) {
-	if l.q.Phase() == Lost {
+	r := l.asked
+	if r == nil || l.q.Phase() == Lost {
 		return
 	}
 	_, won := l.q.Extending()
-	switch l.step {
+	switch r.step {
 	case changeLooks:
 		switch {
 		case l.inRound:
@@ -104,7 +108,7 @@ func (l *Lease) settleChange(now clock.Instant) {
 		case l.q.Readers() > 1:
 			l.endChange(false, ByHeld)
 		default:
-			l.step = changePromoting
+			r.step = changePromoting
 			l.q.Promote(now)
 			l.settleChange(now)
 		}
@@ -119,7 +123,7 @@ func (l *Lease) settleChange(now clock.Instant) {
 				l.endChange(false, ByAbandoned)
 			}
 		default:
-			l.step = changeUndoing
+			r.step = changeUndoing
 			l.followRound(now)
 			l.settleChange(now)
 		}
@@ -142,7 +146,7 @@ func (l *Lease) settleChange(now clock.Instant) {
 func (l *Lease) endChange(ok bool, why Failure) {
 	r := l.asked
 	c := r.changes[0]
-	r.changes, l.step = r.changes[1:], changeWaits
+	r.changes, r.step = r.changes[1:], changeWaits
 	if !c.told {
 		l.tell(Notice{Kind: NoticeChanged, Serial: c.serial, OK: ok, Failure: why})
 	}
@@ -150,7 +154,7 @@ func (l *Lease) endChange(ok bool, why Failure) {
 
 // dropChanges ends all changes with the lease.
 func (l *Lease) dropChanges() {
-	l.step = changeWaits
+	l.asked.step = changeWaits
 	for _, c := range l.asked.changes {
 		if !c.told {
 			l.tell(Notice{Kind: NoticeChanged, Serial: c.serial})

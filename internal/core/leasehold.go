@@ -17,6 +17,7 @@ type requests struct {
 	wishes     []wish // explicit extensions that wait for their round
 	inProgress []wish
 	changes    []modeChange // those that wait; the first may be under way
+	step       changeStep   // of the first
 }
 
 func (l *Lease) requests() *requests {
@@ -68,7 +69,7 @@ func (l *Lease) settleHold(now clock.Instant) {
 			ttl = max(ttl, w.ttl)
 		}
 		l.extend(now, ttl)
-	case l.Changing() && l.step == changeWaits:
+	case l.Changing() && l.asked.step == changeWaits:
 		l.beginChange(now)
 	case now >= l.renewAt && !l.deferred:
 		l.extend(now, l.q.TTL())
@@ -76,7 +77,7 @@ func (l *Lease) settleHold(now clock.Instant) {
 }
 
 func (l *Lease) extend(now clock.Instant, ttl time.Duration) {
-	if l.step == changeUndoing {
+	if l.undoing() {
 		l.q.Demote(now, ttl) // no vote can be extended before all carry one attempt again
 	} else {
 		l.q.Extend(now, ttl)
@@ -118,7 +119,7 @@ func (l *Lease) settleExtension(now clock.Instant) {
 		// least two more attempts fit before the end. A promotion is undone also
 		// where nothing is renewed.
 		every := l.cfg.RenewEvery
-		if every == 0 && l.step == changeUndoing {
+		if every == 0 && l.undoing() {
 			every = l.q.TTL() / 3
 		}
 		if every > 0 {

@@ -66,7 +66,7 @@ func (l *Lease) fallIn(now clock.Instant) {
 	l.enter()
 	w := l.line
 	w.aloneAt, w.looked = Never, false
-	if l.q.line.round {
+	if l.q.turn {
 		// A few times older waiters may have come. Again and again it is a store that
 		// promises turns and gives no votes, which is not to be asked without end.
 		if w.rounds = min(w.rounds+1, 10); w.rounds > 4 {
@@ -92,7 +92,7 @@ func (l *Lease) inLine() bool { return l.stage == Waiting && l.line != nil && l.
 
 // heard takes what an answer says of a place in line.
 func (l *Lease) heard(now clock.Instant, i int, c call, a Answer) {
-	if !l.cfg.Queues || c.verb != Acquire || c.kind != New || l.line == nil && a.Outcome == Granted || l.stage >= Holding {
+	if !l.cfg.Queues || c.verb != Acquire || c.kind != New || l.stage >= Holding || l.line == nil && a.Outcome == Granted {
 		return
 	}
 	l.enter()

@@ -17,6 +17,7 @@ const (
 
 // wait is what a Lease knows of its Acquire; nil once it is held.
 type wait struct {
+	line    *waiting      // nil before it stands in line
 	giveUp  clock.Instant // end of Wait
 	retryAt clock.Instant
 	stillAt clock.Instant

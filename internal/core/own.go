@@ -10,13 +10,16 @@ type Own struct {
 
 func (c *Config) own() Own { return Own{c.Request.Key, c.Request.Owner.ID, c.Ask} }
 
+// Key returns the name that is locked.
+func (q *Quorum) Key() string { return q.own.Key }
+
 // ID returns the owner's.
 func (q *Quorum) ID() ID { return q.own.ID }
 
 func (q *Quorum) init(cfg *Config, own Own) {
 	r := &cfg.Request
 	q.cfg, q.own, q.slots = cfg, own, make([]slot, cfg.Rule.N())
-	q.mode, q.kind, q.asksFor, q.ttl = r.Mode, r.Kind, r.TTL, r.TTL
+	q.mode, q.kind, q.ttl = r.Mode, r.Kind, r.TTL
 }
 
 // NewLease returns a Lease that has asked nothing yet.
@@ -30,12 +33,7 @@ func NewLease(cfg LeaseConfig) *Lease {
 // are lent their [Room]: of a hundred thousand that are held, each is small.
 // Nobody may change cfg any more.
 func NewLeaseOf(cfg *LeaseConfig, own Own, seed uint64) *Lease {
-	var both struct { // one allocation
-		l Lease
-		q Quorum
-	}
-	l := &both.l
-	*l = Lease{cfg: cfg, q: &both.q, rng: seed, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
+	l := &Lease{cfg: cfg, rng: seed, maxAt: Never, renewAt: Never, watchAt: Never, roundAt: -Never}
 	l.wait = &wait{once: cfg.Once, giveUp: Never, retryAt: Never, stillAt: Never}
 	l.q.init(&cfg.Config, own)
 	return l

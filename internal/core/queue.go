@@ -12,7 +12,6 @@ type line struct {
 	ticket int64 // the same at every store: the first that a store answered
 	keep   time.Duration
 	claim  time.Duration
-	round  bool // the attempt under way asks only where the turn is ours
 }
 
 // waitKind is how a new request of store i's waits. Before a ticket is known
@@ -105,7 +104,7 @@ func (q *Quorum) Stand(now clock.Instant, i int) {
 // the attempt that stands in line. Their tokens are to be above counter, the
 // highest that they told, so that they agree at once.
 func (q *Quorum) Take(now clock.Instant, ready Set, counter int64) {
-	q.phase, q.failure, q.line.round = Asking, NoFailure, true
+	q.phase, q.failure, q.turn = Asking, NoFailure, true
 	q.asked, q.start, q.high = 0, now, counter+1
 	for i := range q.slots {
 		q.slots[i].reset()
@@ -120,7 +119,7 @@ func (q *Quorum) Take(now clock.Instant, ready Set, counter int64) {
 // Join asks one more store in a round that is under way, and reports false
 // where it cannot.
 func (q *Quorum) Join(now clock.Instant, i int) bool {
-	joins := q.phase == Asking && q.line.round && q.slots[i].vote == notAsked
+	joins := q.phase == Asking && q.turn && q.slots[i].vote == notAsked
 	if joins {
 		q.put(now, i)
 	}
@@ -151,7 +150,7 @@ func (q *Quorum) waits() bool {
 // turnedAway reports whether the first store that answered the first attempt
 // had it wait: the order is the same for all, so what the others say is vain.
 func (q *Quorum) turnedAway(votes Set) bool {
-	return q.cfg.Queues && !q.line.round && q.attempt == 1 && votes == 0 && q.cfg.Request.Order != AllAtOnce &&
+	return q.cfg.Queues && !q.turn && q.attempt == 1 && votes == 0 && q.cfg.Request.Order != AllAtOnce &&
 		q.which(func(s *slot) bool { return s.vote == refused && s.outcome == Contended }) != 0
 }
 

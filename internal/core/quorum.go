@@ -76,7 +76,8 @@ const (
 	ByAbandoned         // the caller gave up
 )
 
-// Quorum is one owner's dealings with a set of stores.
+// Quorum is one owner's dealings with a set of stores. What is small stands
+// together, so that a held lease is small: see [NewLeaseOf].
 type Quorum struct {
 	cfg     *Config // never changed, since others may share it
 	own     Own
@@ -84,24 +85,25 @@ type Quorum struct {
 	room    *Room // nil outside of events, where a driver lends it
 	seq     uint32
 	attempt uint32
+	sick    Set // as [Pace] says
+	probe   Set // as [Pace] says
 	phase   Phase
 	failure Failure
 	mode    Mode
 	kind    Kind
-	sick    Set           // as [Pace] says
-	probe   Set           // as [Pace] says
-	asksFor time.Duration // TTL of an attempt
-	asked   uint8         // how many stores were asked in this attempt
+	asked   uint8 // how many stores were asked in this attempt
+	turn    bool  // the attempt asks only where the turn in line is ours
+
+	previous Previous // how the holder before the lease ended
+
 	start   clock.Instant // when the attempt began: before its first request left
 	high    int64         // highest grant token seen in the attempt; the lease's token once held
 	counter int64         // highest that a refusal told
 	until   clock.Instant // end of validity
-	ttl     time.Duration // last confirmed
+	ttl     time.Duration // last confirmed; before, what is asked for
 	round   round
-	change  change
+	change  *change // nil but during a promotion
 	line    line
-
-	previous Previous // how the holder before the lease ended
 }
 
 // round is one extension of all votes. Rounds never overlap.
@@ -109,9 +111,9 @@ type round struct {
 	n       uint32
 	active  bool
 	won     bool
+	readers uint16 // the most that an answer told, as far as it goes
 	start   clock.Instant
 	ttl     time.Duration
-	readers int32 // the most that an answer told
 }
 
 // NewQuorum returns a Quorum that has asked nothing yet.
@@ -133,7 +135,7 @@ func (q *Quorum) Attempt() uint32 { return q.attempt }
 
 // Token returns the lease's token once held.
 func (q *Quorum) Token() int64 {
-	if q.change.promoting {
+	if q.Promoting() {
 		return q.change.token
 	}
 	return q.high
@@ -183,7 +185,7 @@ func (q *Quorum) BeginAs(now clock.Instant, attempt uint32, floor int64) {
 }
 
 func (q *Quorum) begin(now clock.Instant) {
-	q.phase, q.failure, q.line.round = Asking, NoFailure, false
+	q.phase, q.failure, q.turn = Asking, NoFailure, false
 	q.asked, q.start, q.high = 0, now, 0
 	for i := range q.slots {
 		q.slots[i].reset()
@@ -307,15 +309,13 @@ func (q *Quorum) send(now clock.Instant, i int, verb Verb, kind Kind, attempt ui
 	}
 	r := q.cfg.Request
 	r.Verb, r.Kind, r.Floor, r.Limit = verb, kind, floor, limit
-	r.Key, r.Mode, r.TTL, r.Owner = q.own.Key, q.mode, q.asksFor, Owner{q.own.ID, attempt}
+	r.Key, r.Mode, r.TTL, r.Owner = q.own.Key, q.mode, q.ttl, Owner{q.own.ID, attempt}
 	if r.Wait = WaitNone; verb == Acquire && kind == New {
 		q.inLine(s, &r)
 	}
 	s.call.wait = r.Wait
 	if q.round.active && (verb == Extend || kind == Convert) {
 		r.TTL = q.round.ttl
-	} else if q.phase == Held {
-		r.TTL = q.ttl
 	}
 	if verb == Release {
 		r.Entomb = s.linger || q.cfg.Member || q.cfg.Doubles.Has(i)
