@@ -5,7 +5,10 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/url"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/stores/redisstore"
 )
 
 // renewal measures W7: one process that holds many leases, all of them renewed
@@ -21,8 +25,12 @@ import (
 func renewal(b *testing.B, n, leases int, ttl time.Duration) (m sample, why string) {
 	b.Run(fmt.Sprintf("renewal/N=%d/%d leases", n, leases), func(b *testing.B) {
 		s := start(b, n, 0)
+		before, _ := memory()
+		set := s.lasting()
+		s.declared(set)
+		few := runtime.NumGoroutine()
 		var lost, late, failed atomic.Int64
-		l := s.locker(quorum.TTL(ttl), quorum.Expiring(ttl/2), quorum.Observe(func(e quorum.Event) {
+		l, err := quorum.New(set, quorum.TTL(ttl), quorum.Expiring(ttl/2), quorum.Observe(func(e quorum.Event) {
 			switch e.Kind {
 			case quorum.EventLost:
 				lost.Add(1)
@@ -32,14 +40,16 @@ func renewal(b *testing.B, n, leases int, ttl time.Duration) (m sample, why stri
 				failed.Add(1)
 			}
 		}))
+		if err != nil {
+			b.Fatal(err)
+		}
 		s.warm(inOrder, slices.Repeat([]locks{locker{l}}, 128)...)
-		heap, _ := memory()
 		began := time.Now()
 		var held []*quorum.Lease
 		held, why = hoard(b.Context(), l, leases, func() bool { return late.Load() > 0 })
 		m = sample{"leases": float64(len(held)), "taken": float64(len(held)) / time.Since(began).Seconds()}
-		now, stacks := memory()
-		m["bytes"], m["stacks"] = (now-heap)/m["leases"], stacks/(1<<20)
+		heap, stacks := memory()
+		m["stacks"] = stacks / (1 << 20)
 		<-time.After(ttl / 3) // until the first of them have been renewed
 
 		const window = 10 // looks, one a second
@@ -59,8 +69,44 @@ func renewal(b *testing.B, n, leases int, ttl time.Duration) (m sample, why stri
 		m["commands"], m["reads"] = counts.commands/seconds, counts.reads/counts.commands
 		m["goroutines"], m["least"] = float64(runtime.NumGoroutine()), least.Seconds()
 		m["failed"], m["late"], m["lost"] = float64(failed.Load()-missed), float64(late.Load()), float64(lost.Load())
+
+		closing, cancel := context.WithTimeout(b.Context(), hoardMost)
+		defer cancel()
+		if err := l.Close(closing); err != nil {
+			b.Error(err) // what is still held would count as the clients'
+		}
+		l, held = nil, nil
+		for range 100 { // until the last calls have ended
+			if runtime.NumGoroutine() <= few {
+				break
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		clients, _ := memory()
+		m["all"], m["bytes"], m["clients"] = (heap-before)/m["leases"], (heap-clients)/m["leases"], (clients-before)/(1<<20)
 	})
 	return m, why
+}
+
+// lasting is a set of stores whose clients outlive its Lockers, so that what they
+// hold can be told from what leases do: all connections and buffers that the
+// leases had them make stay.
+func (s *servers) lasting() *quorum.CombinedStore {
+	s.tb.Helper()
+	var members []quorum.Store
+	for i, addr := range s.addrs {
+		m, err := redisstore.Opener().Open(s.tb.Context(), &url.URL{Scheme: "redis", Host: addr, RawQuery: fmt.Sprint("name=node", i)})
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		s.tb.Cleanup(func() { _ = m.(io.Closer).Close() })
+		members = append(members, m)
+	}
+	set, err := quorum.Combine(quorum.Consensus(), members...)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return set
 }
 
 var renewalColumns = []column{
@@ -71,7 +117,9 @@ var renewalColumns = []column{
 	{"cores used by all servers", "server cores", hundred},
 	{"commands a second, at all servers", "commands", whole},
 	{"reads of their sockets a command", "reads", hundred},
-	{"heap a lease, bytes", "bytes", whole},
+	{"heap a lease, all included, bytes", "all", whole},
+	{"heap of the clients once the leases are given back, MiB", "clients", tenth},
+	{"heap a lease beyond that, bytes", "bytes", whole},
 	{"stacks of all goroutines, MiB", "stacks", tenth},
 	{"goroutines", "goroutines", whole},
 	{"least validity left, s (a renewal is due at two thirds of the TTL)", "least", tenth},
@@ -137,11 +185,19 @@ func hoard(ctx context.Context, l *quorum.Locker, leases int, full func() bool) 
 	return held, fmt.Sprintf("of %d leases %d are held: %s", leases, len(held), why)
 }
 
-// memory is what is in use, of the heap and of stacks.
+// memory is what is in use, of the heap and of stacks: the median of five looks,
+// since calls that are under way come and go.
 func memory() (heap, stacks float64) {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc), float64(m.StackInuse)
+	read := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	var heaps, all []float64
+	for range 5 {
+		runtime.GC()
+		runtime.GC() // what pools kept
+		metrics.Read(read)
+		heaps, all = append(heaps, float64(read[0].Value.Uint64())), append(all, float64(read[1].Value.Uint64()))
+		<-time.After(50 * time.Millisecond)
+	}
+	slices.Sort(heaps)
+	slices.Sort(all)
+	return heaps[2], all[2]
 }

@@ -106,7 +106,7 @@ func (m *measured) aims() []aim {
 	const w7 = "N = 3"
 	held := m.of("W7", w7, "leases")
 	most(1, 10*m.of("W7", w7, "cores each"), fmt.Sprintf("W7, %s: the client's cores for 100,000 leases, by %.0f that are held", w7, held))
-	most(1024, m.of("W7", w7, "bytes"), "W7, "+w7+": bytes of heap a lease")
+	most(1024, m.of("W7", w7, "bytes"), "W7, "+w7+": bytes of heap a lease, beyond the clients'")
 	most(0, m.of("W7", w7, "late")+m.of("W7", w7, "lost"), "W7, "+w7+": renewals late")
 	return all
 }
