@@ -37,7 +37,8 @@ func TestHeldLeaseIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := quorum.New(set)
+	// An hour, so that no renewal is under way, however slow the machine is.
+	l, err := quorum.New(set, quorum.TTL(time.Hour), quorum.MaxTTL(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
