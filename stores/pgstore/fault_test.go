@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/acceptance"
 	"github.com/quorumlock/quorum/internal/testserver"
 	"github.com/quorumlock/quorum/stores/pgstore"
 )
@@ -22,7 +23,7 @@ func syncing(t *testing.T, options ...testserver.PostgresOption) (*testserver.Po
 	node := testserver.Postgres(t, append(options, testserver.PostgresConfig("fsync = on"))...)
 	p := pool(t, node.URL())
 	s := store(t, p)
-	declareNew(t, s)
+	acceptance.DeclareNew(t, s, brief("", quorum.Owner{}))
 	return node, s, p
 }
 
@@ -39,16 +40,14 @@ func settled(t *testing.T, what string, call func() error) error {
 
 func TestRestartForgetsNothing(t *testing.T) {
 	node, s, _ := syncing(t)
-	warm := ask("", quorum.Owner{})
-	long, token := ask("k", owner()), int64(0)
+	warm := brief("", quorum.Owner{})
+	token := int64(0)
 	for _, how := range []struct {
 		name string
 		down func()
 	}{{"killed", node.Stop}, {"restarted", func() {}}} {
-		mustAcquire(t, s, ask("warm", owner()))
-		r := long
-		r.Owner = owner()
-		r.TTL, r.MaxTTL = maxTTL, maxTTL
+		mustAcquire(t, s, brief("warm", owner()))
+		r := brief("k", owner())
 		await(t, "the name to be free", func() bool {
 			g, err := s.Acquire(t.Context(), r)
 			token = g.Token
@@ -63,7 +62,7 @@ func TestRestartForgetsNothing(t *testing.T) {
 		if step, again := s.ReadStep(t.Context(), warm); err != nil || again != nil || step.Quarantine != "" {
 			t.Fatalf("%s: %+v, %v, %v; want no quarantine", how.name, step, err, again)
 		}
-		next := ask("k", owner())
+		next := brief("k", owner())
 		await(t, "the vote's end", func() bool {
 			g, err := s.Acquire(t.Context(), next)
 			if err == nil && g.Token != token+1 {
@@ -78,19 +77,19 @@ func TestRestartForgetsNothing(t *testing.T) {
 func TestServerThatSyncsNothingForgetsAtARestart(t *testing.T) {
 	node := testserver.Postgres(t)
 	s := store(t, pool(t, node.URL()))
-	declareNew(t, s)
-	token := mustAcquire(t, s, ask("k", owner())).Token
+	acceptance.DeclareNew(t, s, brief("", quorum.Owner{}))
+	token := mustAcquire(t, s, brief("k", owner())).Token
 	if advice := s.Advice(); len(advice) != 1 || !strings.Contains(advice[0], "fsync is off") {
 		t.Errorf("advice %q", advice)
 	}
 	node.Restart()
 	err := settled(t, "the server", func() error {
-		_, err := s.Acquire(t.Context(), ask("k", owner()))
+		_, err := s.Acquire(t.Context(), brief("k", owner()))
 		return err
 	})
 	wantOutcome(t, err, quorum.OutcomeQuarantined)
 	leave(t, s)
-	if g := mustAcquire(t, s, ask("k", owner())); g.Token <= token {
+	if g := mustAcquire(t, s, brief("k", owner())); g.Token <= token {
 		t.Errorf("token %d after %d", g.Token, token)
 	}
 }
@@ -101,21 +100,21 @@ func leave(t *testing.T, s *pgstore.Store) {
 	var step quorum.Step
 	await(t, "the end of the quarantine", func() bool {
 		var err error
-		step, err = s.ReadStep(t.Context(), ask("", quorum.Owner{}))
+		step, err = s.ReadStep(t.Context(), brief("", quorum.Owner{}))
 		return err == nil && step.Over
 	})
 	o := quorum.Raise{Quarantine: step.Quarantine, Step: step.Step, Alone: true}
-	if err := s.Raise(t.Context(), ask("", quorum.Owner{}), o); err != nil {
+	if err := s.Raise(t.Context(), brief("", quorum.Owner{}), o); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestServerThatStallsIsUnknown(t *testing.T) {
 	node, s, _ := syncing(t)
-	mustAcquire(t, s, ask("warm", owner()))
+	mustAcquire(t, s, brief("warm", owner()))
 	node.Stall()
-	r := ask("k", owner())
-	r.Limit = 200 * time.Millisecond
+	r := brief("k", owner())
+	r.Limit = 500 * time.Millisecond // enough to send it, on any machine
 	_, err := s.Acquire(t.Context(), r)
 	node.Resume()
 	wantOutcome(t, err, quorum.OutcomeUnknown)
@@ -133,14 +132,14 @@ func TestServerThatStallsIsUnknown(t *testing.T) {
 // standby, and one that is promoted may lack what the primary acknowledged.
 func TestF190StandbyRefusesAndItsPromotionIsQuarantined(t *testing.T) {
 	primary, s, p := syncing(t, testserver.PostgresConfig("wal_level = replica", "max_wal_senders = 4"))
-	token := mustAcquire(t, s, ask("k", owner())).Token
+	token := mustAcquire(t, s, brief("k", owner())).Token
 	standby := testserver.Postgres(t, testserver.StandbyOf(primary), testserver.PostgresConfig("fsync = on"))
 	q := pool(t, standby.URL())
 	other, err := pgstore.New("a", q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := ask("k", owner())
+	r := brief("k", owner())
 	_, acquired := other.Acquire(t.Context(), r)
 	_, extended := other.Extend(t.Context(), r)
 	released := other.Release(t.Context(), r)
@@ -156,12 +155,12 @@ func TestF190StandbyRefusesAndItsPromotionIsQuarantined(t *testing.T) {
 	})
 	primary.Stop()
 	standby.Promote()
-	_, err = other.Acquire(t.Context(), ask("k", owner()))
+	_, err = other.Acquire(t.Context(), brief("k", owner()))
 	wantOutcome(t, err, quorum.OutcomeQuarantined)
 	leave(t, other)
 	var g quorum.Grant
 	await(t, "the old vote's end", func() bool {
-		g, err = other.Acquire(t.Context(), ask("k", owner()))
+		g, err = other.Acquire(t.Context(), brief("k", owner()))
 		return err == nil
 	})
 	if g.Token <= token {
@@ -174,9 +173,9 @@ func TestF190StandbyRefusesAndItsPromotionIsQuarantined(t *testing.T) {
 
 func TestRestoredBackupIsSeenAndQuarantined(t *testing.T) {
 	node, s, _ := syncing(t)
-	mustAcquire(t, s, ask("k", owner()))
+	mustAcquire(t, s, brief("k", owner()))
 	disk := node.CopyDisk()
-	r := ask("k2", owner())
+	r := brief("k2", owner())
 	err := settled(t, "the server", func() error {
 		_, err := s.Acquire(t.Context(), r)
 		return err
@@ -185,12 +184,12 @@ func TestRestoredBackupIsSeenAndQuarantined(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		mustAcquire(t, s, ask(fmt.Sprint("later-", i), owner()))
+		mustAcquire(t, s, brief(fmt.Sprint("later-", i), owner()))
 	}
 	for i := range 2 { // the same backup once more is another quarantine
 		node.RestartFrom(disk)
 		err = settled(t, "the server", func() error {
-			_, err := s.Acquire(t.Context(), ask("k2", owner()))
+			_, err := s.Acquire(t.Context(), brief("k2", owner()))
 			return err
 		})
 		refused := (*quorum.RefusedError)(nil)
@@ -199,9 +198,9 @@ func TestRestoredBackupIsSeenAndQuarantined(t *testing.T) {
 		}
 	}
 	leave(t, s)
-	mustAcquire(t, s, ask("k3", owner()))
+	mustAcquire(t, s, brief("k3", owner()))
 	// Another client that saw the first state does not begin it again.
-	if step, err := s.ReadStep(t.Context(), ask("", quorum.Owner{})); err != nil || step.Quarantine != "" {
+	if step, err := s.ReadStep(t.Context(), brief("", quorum.Owner{})); err != nil || step.Quarantine != "" {
 		t.Errorf("after leaving: %+v, %v", step, err)
 	}
 }

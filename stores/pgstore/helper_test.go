@@ -19,8 +19,9 @@ import (
 	"github.com/quorumlock/quorum/stores/pgstore"
 )
 
-// maxTTL is short, so that a quarantine can be waited for.
-const maxTTL = 400 * time.Millisecond
+// What is granted by ask outlasts a test on any machine. A vote or quarantine of
+// brief is over soon, so that its end can be waited for.
+const maxTTL, briefMaxTTL = time.Minute, 400 * time.Millisecond
 
 // schemas are numbered, so that tests share servers and do not meet.
 var schemas atomic.Int32
@@ -105,9 +106,16 @@ func fresh(t testing.TB) (s *pgstore.Store, schema string, p *pgxpool.Pool) {
 // ask is a request of the set that all these tests are.
 func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
-		Key: key, Owner: o, TTL: 300 * time.Millisecond, MaxTTL: maxTTL, Limit: 10 * time.Second, Set: 0xfeed_dead_beef_cafe,
+		Key: key, Owner: o, TTL: maxTTL, MaxTTL: maxTTL, Limit: 10 * time.Second, Set: 0xfeed_dead_beef_cafe,
 		Label: "tester",
 	}
+}
+
+// brief is ask with a vote and a quarantine that end soon.
+func brief(key string, o quorum.Owner) quorum.Request {
+	r := ask(key, o)
+	r.TTL, r.MaxTTL = briefMaxTTL, briefMaxTTL
+	return r
 }
 
 // What all stores' tests share.
@@ -123,13 +131,6 @@ var (
 func declareNew(t testing.TB, s *pgstore.Store) {
 	t.Helper()
 	acceptance.DeclareNew(t, s, ask("", quorum.Owner{}))
-}
-
-// lastingAsk is one whose votes outlast a test.
-func lastingAsk(key string, o quorum.Owner) quorum.Request {
-	r := ask(key, o)
-	r.TTL, r.MaxTTL = time.Minute, time.Minute
-	return r
 }
 
 // run runs a statement that is none of the store's.

@@ -12,7 +12,7 @@ import (
 
 // waits asks for a place in the line. A turn and an entry last for a minute.
 func waits(key string, o quorum.Owner, ticket int64) quorum.Request {
-	r := lastingAsk(key, o)
+	r := ask(key, o)
 	r.Wait, r.Ticket, r.Keep, r.Claim = quorum.WaitTake, ticket, time.Minute, time.Minute
 	return r
 }

@@ -70,7 +70,7 @@ func TestR29RowIsMadeUnderTheShareLock(t *testing.T) {
 			if mutant {
 				lock = ";"
 			}
-			slow := ask("k", owner())
+			slow := brief("k", owner())
 			mutate(t, p, schema, "ask", `.record for share;`, fmt.Sprintf(`.record %s
 				if p_owner = '\x%s' then perform pg_advisory_xact_lock(%d); end if;`, lock, slow.Owner.Hex(), gate))
 			stopClock(t, p, schema)
@@ -94,13 +94,15 @@ func TestR29RowIsMadeUnderTheShareLock(t *testing.T) {
 			await(t, "the slow one to wait at the gate", func() bool {
 				return one[int](t, p, "select count(*) from pg_locks where locktype = 'advisory' and objid = $1 and not granted", int64(gate)) == 1
 			})
-			quick := ask("k", owner())
+			quick := brief("k", owner())
 			token := mustAcquire(t, s, quick).Token
 			mustRelease(t, s, quick)
 			run(t, p, fmt.Sprintf("update %s.time set now = now + 11 * 60 * 1000000::bigint", schema))
 			// The next call moves the step and drops the row, or waits for that.
-			other := ask("other", owner())
-			other.Limit = 500 * time.Millisecond
+			other := brief("other", owner())
+			if !mutant {
+				other.Limit = 500 * time.Millisecond
+			}
 			_, err = s.Acquire(t.Context(), other)
 			if mutant != (err == nil) {
 				t.Errorf("moving the step beside the slow one: %v", err)
@@ -125,8 +127,7 @@ func churn(t *testing.T, s *pgstore.Store, p *pgxpool.Pool, schema string, o *or
 	for range 50 {
 		wait.Go(func() {
 			for ctx.Err() == nil && !o.enough() {
-				r := ask(fmt.Sprintf("name-%d", rand.IntN(60)), owner())
-				r.TTL, r.MaxTTL = maxTTL, maxTTL
+				r := brief(fmt.Sprintf("name-%d", rand.IntN(60)), owner())
 				before := o.highest(r.Key)
 				if g, err := s.Acquire(ctx, r); err == nil {
 					o.granted(r.Key, before, g.Token)
@@ -235,7 +236,7 @@ func TestR58IdleNamesGoAndTokensGrow(t *testing.T) {
 		run(t, p, fmt.Sprintf("update %s.time set now = now + %d", schema, d.Microseconds()))
 	}
 	use := func(key string) int64 {
-		r := ask(key, owner())
+		r := brief(key, owner())
 		defer mustRelease(t, s, r)
 		return mustAcquire(t, s, r).Token
 	}

@@ -45,7 +45,7 @@ func wantChanged(t *testing.T, told <-chan quorum.Wake, after string) {
 func TestR24DeletionByHandIsTold(t *testing.T) {
 	s, schema, p := fresh(t)
 	told, _ := watch(t, s, "k")
-	mustAcquire(t, s, lastingAsk("k", owner())) // nobody waits: no mark is left
+	mustAcquire(t, s, ask("k", owner())) // nobody waits: no mark is left
 	run(t, p, fmt.Sprintf("delete from %s.lock where name = 'k'", schema))
 	wantChanged(t, told, "a deletion")
 }
@@ -57,10 +57,10 @@ func TestWatchIsToldOnlyWhereSomebodyWaits(t *testing.T) {
 	told, _ := watch(t, s, "k")
 	other, _ := watch(t, s, "other")
 	cycle := func(key string, waits bool) {
-		r := lastingAsk(key, owner())
+		r := ask(key, owner())
 		mustAcquire(t, s, r)
 		if waits {
-			w := lastingAsk(key, owner())
+			w := ask(key, owner())
 			w.Wait = quorum.WaitWatch
 			_, err := s.Acquire(t.Context(), w)
 			wantOutcome(t, err, quorum.OutcomeContended)
@@ -148,12 +148,11 @@ func TestF182PoolerInTransactionMode(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	held := ask("held", owner())
-	token := mustAcquire(t, s, held).Token
+	token := mustAcquire(t, s, brief("held", owner())).Token
 	q.Close() // the client dies
 	survivor := store(t, pool(t, url))
 	await(t, "the dead one's vote to end", func() bool {
-		g, err := survivor.Acquire(t.Context(), ask("held", owner()))
+		g, err := survivor.Acquire(t.Context(), brief("held", owner()))
 		return err == nil && g.Token == token+1
 	})
 	if n := one[int](t, direct, "select count(*) from pg_locks where locktype = 'advisory'"); n != 0 {

@@ -82,8 +82,7 @@ func TestF178F179NamesSpreadOverACluster(t *testing.T) {
 	}
 	for _, name := range names { // F179: any number of names at a time, on any nodes
 		w, r := ask(name, owner()), ask("readers of "+name, owner())
-		w.TTL, w.MaxTTL = time.Minute, time.Minute
-		r.TTL, r.MaxTTL, r.Mode = time.Minute, time.Minute, quorum.ModeShared
+		r.Mode = quorum.ModeShared
 		mustAcquire(t, s, w)
 		mustAcquire(t, s, r)
 		force := ask(name, owner())
@@ -135,7 +134,7 @@ func TestR46FailOverOfAClusterNodeIsKeptOut(t *testing.T) {
 	}
 	before := map[string]int64{}
 	for _, name := range names {
-		r := ask(name, owner())
+		r := brief(name, owner())
 		before[name] = mustAcquire(t, s, r).Token
 		mustRelease(t, s, r)
 	}
@@ -144,7 +143,7 @@ func TestR46FailOverOfAClusterNodeIsKeptOut(t *testing.T) {
 	victim.Stop()
 	var err error
 	await(t, "the replica to answer in its primary's place", func() bool {
-		r := ask(lost, owner())
+		r := brief(lost, owner())
 		r.Limit = time.Second
 		_, err = s.Acquire(t.Context(), r)
 		if err == nil {
@@ -154,34 +153,34 @@ func TestR46FailOverOfAClusterNodeIsKeptOut(t *testing.T) {
 		return o != quorum.OutcomeUndelivered && o != quorum.OutcomeUnknown
 	})
 	wantOutcome(t, err, quorum.OutcomeQuarantined)
-	step, err := s.ReadStep(t.Context(), ask("", quorum.Owner{}))
+	step, err := s.ReadStep(t.Context(), brief("", quorum.Owner{}))
 	if err != nil || step.Quarantine == "" {
 		t.Fatalf("step %+v, %v: one part of it is in quarantine", step, err)
 	}
 	for node, name := range names {
 		if node != victim {
-			r := ask(name, owner())
+			r := brief(name, owner())
 			mustAcquire(t, s, r) // the others go on
 			mustRelease(t, s, r)
 		}
 	}
-	err = s.Raise(t.Context(), ask("", quorum.Owner{}), quorum.Raise{Quarantine: "other", Step: step.Step})
+	err = s.Raise(t.Context(), brief("", quorum.Owner{}), quorum.Raise{Quarantine: "other", Step: step.Step})
 	wantOutcome(t, err, quorum.OutcomeQuarantined)
 	await(t, "the quarantine's time to be over", func() bool {
-		step, err = s.ReadStep(t.Context(), ask("", quorum.Owner{}))
+		step, err = s.ReadStep(t.Context(), brief("", quorum.Owner{}))
 		return err == nil && step.Over
 	})
-	if err := s.Raise(t.Context(), ask("", quorum.Owner{}), quorum.Raise{Quarantine: step.Quarantine, Step: step.Step}); err != nil {
+	if err := s.Raise(t.Context(), brief("", quorum.Owner{}), quorum.Raise{Quarantine: step.Quarantine, Step: step.Step}); err != nil {
 		t.Fatal(err)
 	}
-	if g := mustAcquire(t, s, ask(lost, owner())); g.Token <= before[lost] || g.Token <= (step.Step+1)<<26 {
+	if g := mustAcquire(t, s, brief(lost, owner())); g.Token <= before[lost] || g.Token <= (step.Step+1)<<26 {
 		t.Errorf("token %d after %d and step %d", g.Token, before[lost], step.Step)
 	}
 	for node, name := range names {
 		if node == victim {
 			continue
 		}
-		if g := mustAcquire(t, s, ask(name, owner())); g.Token != before[name]+2 {
+		if g := mustAcquire(t, s, brief(name, owner())); g.Token != before[name]+2 {
 			t.Errorf("a part that never was in quarantine was raised: token %d after %d", g.Token, before[name])
 		}
 	}
@@ -290,13 +289,12 @@ func TestR60AGrantWaitsForReplicas(t *testing.T) {
 	primary := testserver.Redis(t)
 	replica := testserver.Redis(t, testserver.ReplicaOf(primary))
 	c := client(t, primary.Addr)
-	s := store(t, c, redisstore.WaitReplicas(1, 300*time.Millisecond))
+	s := store(t, c, redisstore.WaitReplicas(1, time.Second))
 	await(t, "the replica to follow", func() bool {
 		return c.Do(t.Context(), "wait", 1, 100).Val() == int64(1)
 	})
 	r := ask("k", owner())
-	r.TTL, r.MaxTTL = time.Minute, time.Minute
-	declareNewFor(t, s, r)
+	declareNew(t, s)
 	first := mustAcquire(t, s, r)
 	if n := client(t, replica.Addr).Exists(t.Context(), "{quorum}:vote:k").Val(); n != 1 {
 		t.Error("the grant counted before the replica had it")
@@ -305,7 +303,6 @@ func TestR60AGrantWaitsForReplicas(t *testing.T) {
 	_, err := s.Extend(t.Context(), r)
 	wantOutcome(t, err, quorum.OutcomeUnknown)
 	other := ask("other", owner())
-	other.TTL, other.MaxTTL = r.TTL, r.MaxTTL
 	_, err = s.Acquire(t.Context(), other)
 	wantOutcome(t, err, quorum.OutcomeUnknown)
 	if !contains(err.Error(), "0 of 1 replicas") {

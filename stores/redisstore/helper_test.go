@@ -14,8 +14,9 @@ import (
 	"github.com/quorumlock/quorum/stores/redisstore/internal/trial"
 )
 
-// maxTTL is short, so that a quarantine can be waited for.
-const maxTTL = 400 * time.Millisecond
+// What is granted by ask outlasts a test on any machine. A vote or quarantine of
+// brief is over soon, so that its end can be waited for.
+const maxTTL, briefMaxTTL = time.Minute, 400 * time.Millisecond
 
 // client returns a client as Opener makes it, closed with the test.
 func client(t testing.TB, addr string) *redis.Client {
@@ -39,9 +40,16 @@ func store(t testing.TB, c redis.UniversalClient, options ...redisstore.Option) 
 // ask is a request of the set that all these tests are.
 func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
-		Key: key, Owner: o, TTL: 300 * time.Millisecond, MaxTTL: maxTTL, Limit: 5 * time.Second, Set: 0xfeed,
+		Key: key, Owner: o, TTL: maxTTL, MaxTTL: maxTTL, Limit: 5 * time.Second, Set: 0xfeed,
 		Label: "tester",
 	}
+}
+
+// brief is ask with a vote and a quarantine that end soon.
+func brief(key string, o quorum.Owner) quorum.Request {
+	r := ask(key, o)
+	r.TTL, r.MaxTTL = 300*time.Millisecond, briefMaxTTL
+	return r
 }
 
 // What all stores' tests share.

@@ -114,7 +114,7 @@ func TestALoadOutlivesItsCall(t *testing.T) {
 	acquire := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := s.Acquire(ctx, ask("k", owner()))
+		_, err := s.Acquire(ctx, brief("k", owner()))
 		return err
 	}
 	wantOutcome(t, acquire(), quorum.OutcomeUndelivered)

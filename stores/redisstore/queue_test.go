@@ -12,7 +12,6 @@ import (
 // waits asks for a place in the line. A turn and an entry last for a minute.
 func waits(key string, o quorum.Owner, ticket int64) quorum.Request {
 	r := ask(key, o)
-	r.TTL, r.MaxTTL = time.Minute, time.Minute
 	r.Wait, r.Ticket, r.Keep, r.Claim = quorum.WaitTake, ticket, time.Minute, time.Minute
 	return r
 }

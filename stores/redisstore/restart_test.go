@@ -21,11 +21,11 @@ func leave(t *testing.T, s *redisstore.Store) {
 	var step quorum.Step
 	await(t, "the end of the quarantine", func() bool {
 		var err error
-		step, err = s.ReadStep(t.Context(), ask("", quorum.Owner{}))
+		step, err = s.ReadStep(t.Context(), brief("", quorum.Owner{}))
 		return err == nil && step.Over
 	})
 	o := quorum.Raise{Quarantine: step.Quarantine, Step: step.Step, Alone: true}
-	if err := s.Raise(t.Context(), ask("", quorum.Owner{}), o); err != nil {
+	if err := s.Raise(t.Context(), brief("", quorum.Owner{}), o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -33,19 +33,14 @@ func leave(t *testing.T, s *redisstore.Store) {
 func TestF068ScriptFlush(t *testing.T) {
 	c := client(t, testserver.Redis(t).Addr)
 	s := store(t, c)
-	long := func(o quorum.Owner) quorum.Request { // lasts while scripts are loaded, on any machine
-		r := ask("k", o)
-		r.TTL, r.MaxTTL = time.Minute, time.Minute
-		return r
-	}
-	declareNewFor(t, s, long(quorum.Owner{}))
+	declareNew(t, s)
 	flush := func() {
 		if err := c.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 100 {
-		r := long(owner())
+		r := ask("k", owner())
 		r.Mode = quorum.Mode(i % 2)
 		flush()
 		mustAcquire(t, s, r)
@@ -75,16 +70,16 @@ func TestR46RestartedNodeIsKeptOut(t *testing.T) {
 			node := testserver.Redis(t, testserver.RedisConfig(config...))
 			s := store(t, client(t, node.Addr))
 			declareNew(t, s)
-			held := ask("k", owner())
+			held := brief("k", owner())
 			first := mustAcquire(t, s, held)
 			node.Restart()
 			var err error
 			await(t, "the client to reach the server again", func() bool {
-				_, err = s.Acquire(t.Context(), ask("k", owner()))
+				_, err = s.Acquire(t.Context(), brief("k", owner()))
 				return quorum.OutcomeOf(err) == quorum.OutcomeQuarantined
 			})
 			refused := (*quorum.RefusedError)(nil)
-			if !errors.As(err, &refused) || refused.Left <= 0 || refused.Left > maxTTL {
+			if !errors.As(err, &refused) || refused.Left <= 0 || refused.Left > briefMaxTTL {
 				t.Errorf("refusal: %+v", refused)
 			}
 			_, err = s.Extend(t.Context(), held)
@@ -95,7 +90,7 @@ func TestR46RestartedNodeIsKeptOut(t *testing.T) {
 				wantOutcome(t, err, quorum.OutcomeNotHeld)
 			}
 			leave(t, s)
-			next := ask("k", owner())
+			next := brief("k", owner())
 			var g quorum.Grant
 			await(t, "the old vote to end", func() bool {
 				g, err = s.Acquire(t.Context(), next)
@@ -118,11 +113,10 @@ func TestR46GuardIsWhatKeepsItOut(t *testing.T) {
 	if s.Limits().Forgets {
 		t.Error("an unguarded store says that it forgets, and would wait for what never comes")
 	}
-	long := ask("k", owner())
-	mustAcquire(t, s, long)
+	mustAcquire(t, s, ask("k", owner()))
 	node.Restart()
 	await(t, "a second holder", func() bool {
-		_, err := s.Acquire(t.Context(), ask("k", owner()))
+		_, err := s.Acquire(t.Context(), brief("k", owner()))
 		return err == nil
 	})
 }
@@ -144,11 +138,11 @@ func TestR46ThreeNodesOneRestarts(t *testing.T) {
 				}
 				nodes, stores = append(nodes, node), append(stores, s)
 			}
-			a := ask("k", owner())
+			a := brief("k", owner())
 			mustAcquire(t, stores[0], a)
 			mustAcquire(t, stores[1], a)
 			nodes[1].RestartEmpty()
-			rival, votes := ask("k", owner()), 0
+			rival, votes := brief("k", owner()), 0
 			await(t, "the client to reach the server again", func() bool {
 				_, err := stores[1].Acquire(t.Context(), rival)
 				if err == nil {
@@ -165,18 +159,20 @@ func TestR46ThreeNodesOneRestarts(t *testing.T) {
 }
 
 func TestFlushedServerIsKeptOut(t *testing.T) {
-	c := client(t, testserver.Redis(t).Addr)
+	node, clock := stoppedRedis(t)
+	c := client(t, node.Addr)
 	s := store(t, c)
 	declareNew(t, s)
-	token := mustAcquire(t, s, ask("k", owner())).Token
+	token := mustAcquire(t, s, brief("k", owner())).Token
 	quarantines := map[string]bool{}
 	for range 2 { // two under one run id: the second is another quarantine
+		clock.Advance(time.Millisecond)
 		if err := c.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.Acquire(t.Context(), ask("k", owner()))
+		_, err := s.Acquire(t.Context(), brief("k", owner()))
 		wantOutcome(t, err, quorum.OutcomeQuarantined)
-		step, err := s.ReadStep(t.Context(), ask("", quorum.Owner{}))
+		step, err := s.ReadStep(t.Context(), brief("", quorum.Owner{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,16 +184,17 @@ func TestFlushedServerIsKeptOut(t *testing.T) {
 	for name := range quarantines {
 		// One of the two is over and the other's time is not.
 		o := quorum.Raise{Quarantine: name, Step: 1 << 26}
-		err := s.Raise(t.Context(), ask("", quorum.Owner{}), o)
+		err := s.Raise(t.Context(), brief("", quorum.Owner{}), o)
 		wantOutcome(t, err, quorum.OutcomeQuarantined)
 	}
+	clock.Advance(briefMaxTTL)
 	leave(t, s)
 	for name := range quarantines {
 		o := quorum.Raise{Quarantine: name, Step: 1 << 20}
-		err := s.Raise(t.Context(), ask("", quorum.Owner{}), o)
+		err := s.Raise(t.Context(), brief("", quorum.Owner{}), o)
 		wantOutcome(t, err, quorum.OutcomeNotHeld) // a late raise
 	}
-	if next := mustAcquire(t, s, ask("k", owner())).Token; next <= token {
+	if next := mustAcquire(t, s, brief("k", owner())).Token; next <= token {
 		t.Errorf("token %d after FLUSHALL, %d before", next, token)
 	}
 }
@@ -205,7 +202,7 @@ func TestFlushedServerIsKeptOut(t *testing.T) {
 func TestLateRaiseAfterRestartIsRefused(t *testing.T) {
 	node := testserver.Redis(t, testserver.RedisConfig("appendonly yes", "appendfsync always"))
 	s := store(t, client(t, node.Addr))
-	r := ask("", quorum.Owner{})
+	r := brief("", quorum.Owner{})
 	before, err := s.ReadStep(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -230,11 +227,11 @@ func TestF181PromotedReplica(t *testing.T) {
 	replica := testserver.Redis(t, testserver.ReplicaOf(primary))
 	p, q := store(t, client(t, primary.Addr)), store(t, client(t, replica.Addr))
 	declareNew(t, p)
-	token := mustAcquire(t, p, ask("k", owner())).Token
+	token := mustAcquire(t, p, brief("k", owner())).Token
 	c := client(t, replica.Addr)
 	await(t, "replication", func() bool { return c.Exists(t.Context(), "{quorum}:vote:k").Val() == 1 })
 
-	_, err := q.Acquire(t.Context(), ask("k", owner()))
+	_, err := q.Acquire(t.Context(), brief("k", owner()))
 	wantOutcome(t, err, quorum.OutcomeUndelivered)
 	if !redis.HasErrorPrefix(errors.Unwrap(errors.Unwrap(errors.Unwrap(err))), "READONLY") && !redis.IsReadOnlyError(err) {
 		t.Errorf("a replica answered %v, want READONLY", err)
@@ -242,12 +239,12 @@ func TestF181PromotedReplica(t *testing.T) {
 	if err := c.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = q.Acquire(t.Context(), ask("k", owner()))
+	_, err = q.Acquire(t.Context(), brief("k", owner()))
 	wantOutcome(t, err, quorum.OutcomeQuarantined)
 	leave(t, q)
 	var g quorum.Grant
 	await(t, "the old vote to end", func() bool {
-		g, err = q.Acquire(t.Context(), ask("k", owner()))
+		g, err = q.Acquire(t.Context(), brief("k", owner()))
 		return err == nil
 	})
 	if g.Token <= token {
@@ -264,7 +261,7 @@ func TestPrimaryThatWasAReplicaIsKeptOut(t *testing.T) {
 	c, d := client(t, first.Addr), client(t, second.Addr)
 	s := store(t, c)
 	declareNew(t, s)
-	mustAcquire(t, s, ask("k", owner()))
+	mustAcquire(t, s, brief("k", owner()))
 	await(t, "replication", func() bool { return d.Exists(t.Context(), "{quorum}:vote:k").Val() == 1 })
 	if err := d.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
@@ -274,7 +271,7 @@ func TestPrimaryThatWasAReplicaIsKeptOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "READONLY", func() bool {
-		_, err := s.Acquire(t.Context(), ask("k", owner()))
+		_, err := s.Acquire(t.Context(), brief("k", owner()))
 		return redis.IsReadOnlyError(err)
 	})
 	await(t, "the copy of the second", func() bool {
@@ -283,7 +280,7 @@ func TestPrimaryThatWasAReplicaIsKeptOut(t *testing.T) {
 	if err := c.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Acquire(t.Context(), ask("k", owner()))
+	_, err := s.Acquire(t.Context(), brief("k", owner()))
 	wantOutcome(t, err, quorum.OutcomeQuarantined)
 }
 
@@ -301,7 +298,7 @@ func TestSentinelClientFollowsThePrimary(t *testing.T) {
 		t.Error("a failover client without retries is taken for one that sends twice")
 	}
 	declareNew(t, s)
-	token := mustAcquire(t, s, ask("k", owner())).Token
+	token := mustAcquire(t, s, brief("k", owner())).Token
 	watch := client(t, sentinel.Addr)
 	await(t, "the sentinel to know the replica", func() bool {
 		info, err := watch.Info(t.Context(), "sentinel").Result()
@@ -311,11 +308,11 @@ func TestSentinelClientFollowsThePrimary(t *testing.T) {
 	await(t, "replication", func() bool { return d.Exists(t.Context(), "{quorum}:vote:k").Val() == 1 })
 	primary.Stop()
 	await(t, "the promotion", func() bool {
-		_, err := s.Acquire(t.Context(), ask("k", owner()))
+		_, err := s.Acquire(t.Context(), brief("k", owner()))
 		return quorum.OutcomeOf(err) == quorum.OutcomeQuarantined
 	})
 	leave(t, s)
-	if g := mustAcquire(t, s, ask("other", owner())); g.Token <= token {
+	if g := mustAcquire(t, s, brief("other", owner())); g.Token <= token {
 		t.Errorf("token %d after the fail-over, %d before", g.Token, token)
 	}
 }

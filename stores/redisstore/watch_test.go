@@ -126,7 +126,7 @@ func TestEveryEndOfAVoteIsTold(t *testing.T) {
 	mustAcquire(t, s, force)
 	w.want(t, quorum.WakeChanged)
 
-	clock.Advance(time.Second) // expired; told once, when it is seen
+	clock.Advance(2 * maxTTL) // expired; told once, when it is seen
 	next := ask("k", owner())
 	mustAcquire(t, s, next)
 	w.want(t, quorum.WakeChanged)
