@@ -59,7 +59,7 @@ func TestR69F152EachFailureHasItsOwnCode(t *testing.T) {
 	}{
 		{"contention at once", set, []string{"run", "--try", "held", "--", "true"}, 75},
 		{"contention at once, as --wait 0", set, []string{"run", "--wait", "0", "held", "--", "true"}, 75},
-		{"contention after a wait", set, []string{"run", "--wait", "200ms", "held", "--", "true"}, 75},
+		{"contention after a wait", set, []string{"run", "--wait", "1s", "held", "--", "true"}, 75},
 		{"outage", "redis://127.0.0.1:1", []string{"run", "--try", "key", "--", "true"}, 69},
 		{"outage after a wait", "redis://127.0.0.1:1", []string{"run", "--wait", "200ms", "key", "--", "true"}, 69},
 		{"outage at once by flag", "redis://127.0.0.1:1", []string{"run", "--fail-on-outage", "key", "--", "true"}, 69},

@@ -114,8 +114,8 @@ func TestF046KilledQuorumTakesItsCommandAlong(t *testing.T) {
 	r := begin(t, set, "run", "--ttl", "3s", "key", "--", "sh", "-c", "echo $$ >"+file+"; exec sleep 1000")
 	pid := pids(t, file, 1)[0]
 	r.signal(syscall.SIGKILL)
-	eventually(t, time.Second, "the command is gone", func() bool { return !alive(pid) })
-	eventually(t, 4*time.Second, "the key is free", func() bool {
+	eventually(t, 10*time.Second, "the command is gone", func() bool { return !alive(pid) })
+	eventually(t, 20*time.Second, "the key is free", func() bool {
 		return run(t, set, "run", "--try", "--ttl", "3s", "key", "--", "true").code == 0
 	})
 }
@@ -125,7 +125,7 @@ func TestF085DaemonDoesNotKeepTheLock(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
 	run(t, set, "run", "key", "--", "sh", "-c", "sleep 60 & echo $! >"+file+"; exit 0").expect(0)
 	daemon := pids(t, file, 1)[0]
-	run(t, set, "run", "--wait", "200ms", "key", "--", "true").expect(0)
+	run(t, set, "run", "--wait", "5s", "key", "--", "true").expect(0)
 	if !alive(daemon) {
 		t.Error("what the command left behind on purpose was ended")
 	}
@@ -153,7 +153,7 @@ func TestF097CleanStopGivesTheLockBack(t *testing.T) {
 	first.expect(143)
 	ended := time.Now()
 	second.expect(0)
-	if gap := time.Since(ended); gap > 2*time.Second {
+	if gap := time.Since(ended); gap > 20*time.Second { // of a TTL of a minute
 		t.Errorf("the second started and ended %v after the first", gap)
 	}
 }
@@ -172,7 +172,7 @@ func TestF098SignalEndsTheWait(t *testing.T) {
 				sent := time.Now()
 				r.signal(sig)
 				r.expect(code)
-				if took := time.Since(sent); took > time.Second {
+				if took := time.Since(sent); took > 10*time.Second {
 					t.Errorf("it took %v to end", took)
 				}
 				if _, err := os.Stat(mark); err == nil {

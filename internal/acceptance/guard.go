@@ -42,15 +42,16 @@ type Turns struct {
 
 // Judge demands that waiters who are served in the order of asking came in by
 // turns. Whoever is not given a processor for the length of its turn loses it
-// and comes back to its place, so that two entries in a hundred may come late.
+// and comes back to its place, so that five entries in a hundred may come late;
+// in no order some twenty would.
 func (o Turns) Judge(t *testing.T, waiters int) {
 	t.Helper()
 	waits := slices.Sorted(slices.Values(o.Waits))
-	longest, usual := waits[len(waits)-1], waits[len(waits)*98/100]
-	t.Logf("%d waiters came in %d to %d times, and waited for %d others at most, but for 2 in 100 for %d",
+	longest, usual := waits[len(waits)-1], waits[len(waits)*95/100]
+	t.Logf("%d waiters came in %d to %d times, and waited for %d others at most, but for 5 in 100 for %d",
 		waiters, o.Fewest, o.Most, longest, usual)
-	if o.Most-o.Fewest > 3+o.Most/20 || usual > max(waiters*13/10, waiters+2) {
-		t.Errorf("R13: %d waiters came in %d to %d times, and waited, but for 2 in 100, for %d others at most", waiters, o.Fewest, o.Most, usual)
+	if o.Most-o.Fewest > 4+o.Most/20 || usual > waiters*13/10+2 {
+		t.Errorf("R13: %d waiters came in %d to %d times, and waited, but for 5 in 100, for %d others at most", waiters, o.Fewest, o.Most, usual)
 	}
 }
 

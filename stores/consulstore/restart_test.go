@@ -132,7 +132,7 @@ func TestServerThatHangs(t *testing.T) {
 	mustAcquire(t, s, a)
 	node.Stall()
 	short := a
-	short.Limit = 200 * time.Millisecond
+	short.Limit = 500 * time.Millisecond
 	_, err := s.Extend(t.Context(), short)
 	wantOutcome(t, err, quorum.OutcomeUnknown)
 	short.Key, short.Owner = "other", owner()

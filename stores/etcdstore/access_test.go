@@ -141,7 +141,7 @@ func TestF089TokenThatExpiresIsRenewed(t *testing.T) {
 		wantOutcome(t, err, quorum.OutcomeContended)
 	}
 	<-time.After(2500 * time.Millisecond)
-	_ = s.Release(t.Context(), r)
+	mustRelease(t, s, r)
 	mustAcquire(t, s, other)
 }
 

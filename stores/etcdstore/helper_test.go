@@ -13,7 +13,9 @@ import (
 	"github.com/quorumlock/quorum/stores/etcdstore"
 )
 
-const maxTTL = 2 * time.Second
+// What is granted by ask outlasts a test on any machine. A vote or quarantine of
+// brief is over soon, so that its end can be waited for.
+const maxTTL, briefMaxTTL = time.Minute, 2 * time.Second
 
 // client returns a client as a user makes it, closed with the test.
 func client(t testing.TB, nodes ...*testserver.EtcdNode) *clientv3.Client {
@@ -70,6 +72,13 @@ func ask(key string, o quorum.Owner) quorum.Request {
 	return quorum.Request{
 		Key: key, Owner: o, TTL: maxTTL, MaxTTL: maxTTL, Limit: 5 * time.Second, Set: 0xfeed, Label: "tester",
 	}
+}
+
+// brief is ask with a vote and a quarantine that end soon.
+func brief(key string, o quorum.Owner) quorum.Request {
+	r := ask(key, o)
+	r.TTL, r.MaxTTL = briefMaxTTL, briefMaxTTL
+	return r
 }
 
 // What all stores' tests share.

@@ -2,7 +2,6 @@ package etcdstore_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/internal/testserver"
@@ -21,7 +20,7 @@ func TestRoundTrips(t *testing.T) {
 	declareNew(t, s)
 	longer := func(r quorum.Request) quorum.Request { r.TTL = maxTTL; return r }
 	a, b := ask("k", owner()), ask("k", owner())
-	a.TTL, b.TTL = time.Second, time.Second
+	a.TTL, b.TTL = maxTTL/2, maxTTL/2
 	w.take()
 	want := func(what, sent string) {
 		t.Helper()

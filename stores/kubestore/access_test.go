@@ -104,7 +104,7 @@ func TestR81TroubleOfTheServerIsTold(t *testing.T) {
 			on = true
 			r := ask(name, owner())
 			if c.code == 0 {
-				r.Limit = 200 * time.Millisecond
+				r.Limit = time.Second
 			}
 			_, err := s.Acquire(t.Context(), r)
 			wantOutcome(t, err, c.left)
