@@ -42,7 +42,7 @@ func TestHeldLeaseIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const many, most = 20000, 800
+	const many, most = 20000, 750
 	keys := make([]string, many)
 	for i := range keys {
 		keys[i] = fmt.Sprint("name ", i)

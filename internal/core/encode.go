@@ -58,6 +58,9 @@ func (q *Quorum) Append(b []byte, now clock.Instant) []byte {
 	e.at(q.start, q.until, q.round.start)
 	for i := range q.slots {
 		e.slot(&q.slots[i])
+		if q.round.active {
+			e.num(int64(q.slots[i].extended), int64(q.slots[i].repaired))
+		}
 	}
 	return e.b
 }
@@ -131,7 +134,6 @@ func (e *encoder) slot(s *slot) {
 		flag(s.rival)<<10 | flag(s.forced)<<11 | flag(s.busy && s.before)<<12 | flag(s.slow)<<13 |
 		flag(s.stale)<<14 | flag(s.stands)<<15
 	e.num(flags, int64(s.want), int64(s.vote), s.token, int64(s.raises), int64(s.outcome), int64(s.sent))
-	e.num(int64(s.extended), int64(s.repaired))
 	if s.busy {
 		c := &s.call
 		e.num(int64(c.verb), int64(c.kind), int64(c.attempt), int64(c.round), c.floor, flag(c.demotes), int64(c.wait))

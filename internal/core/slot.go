@@ -52,6 +52,8 @@ type trip struct {
 	hedge    clock.Instant // when it is slow
 	retryAt  clock.Instant // of a release that is due
 	oweUntil clock.Instant
+	extended uint32 // round in which it was confirmed last: of use in that round alone
+	repaired uint32 // round in which it was repaired last
 	tries    uint8
 	late     bool // the call in flight has outlived its limit, and nobody waits for it
 	overdue  bool // a pending vote is not waited for any more; it still counts when it comes
@@ -66,12 +68,9 @@ type slot struct {
 	token int64 // of a granted vote
 	took  time.Duration
 
-	extended uint32 // round in which it was confirmed last
-	repaired uint32 // round in which it was repaired last
-	sent     uint32 // highest attempt sent
-
-	busy  bool // a call is in flight
-	stale bool // a demotion lost the vote, and the holder may still believe by it
+	sent  uint32 // highest attempt sent
+	busy  bool   // a call is in flight
+	stale bool   // a demotion lost the vote, and the holder may still believe by it
 
 	want   want
 	stands bool // an entry with our ticket is in the queue, as far as is known
