@@ -26,6 +26,7 @@ type CombinedStore struct {
 	rule     *core.Rule
 	risks    []domainRisk // that AllowDomain accepted
 	members  []Store
+	async    []Async // those that are; nil for the others
 	leafs    []Store // see leaves
 	servers  *identities
 	health   *health     // of the members, of verbs that this composite was asked as a member
@@ -68,6 +69,10 @@ func Combine(s Strategy, members ...Store) (*CombinedStore, error) {
 	c := &CombinedStore{
 		strategy: s, unsorted: !byName && !rule.Counts(), rule: rule,
 		members: slices.Clone(members), servers: newIdentities(len(members)), health: newHealth(len(members)),
+	}
+	for _, m := range members {
+		s, _ := m.(Async)
+		c.async = append(c.async, s)
 	}
 	c.name, c.leafs = c.list(), c.listLeaves()
 	if err := c.checkDomains(allowed); err != nil {

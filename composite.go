@@ -23,7 +23,7 @@ type verb struct {
 func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
 	v := &verb{q: q, answers: make([]core.Answer, len(c.members)), done: make(chan struct{})}
 	v.driver = newDriver(ctx, q, v, &means{
-		set: c, clock: clock.Go(), health: c.health, answered: func(i int, a core.Answer) { v.answers[i] = a },
+		set: c, clock: clock.Go(), health: c.health, heard: func(i int, a core.Answer) { v.answers[i] = a },
 	})
 	return v
 }

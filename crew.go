@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/quorumlock/quorum/internal/alarm"
 )
 
 // crewIdle is how long a goroutine of a crew waits for another call.
@@ -23,7 +25,7 @@ type crew struct {
 
 // hand is one goroutine of a crew.
 type hand struct {
-	limit alarm
+	limit alarm.Alarm
 	next  chan delivery // holds one; closed when there will be none
 	since time.Time     // idle
 }
@@ -43,7 +45,7 @@ func (c *crew) take(d delivery) {
 }
 
 func (c *crew) work(h *hand, d delivery) {
-	defer h.limit.close()
+	defer h.limit.Close()
 	for more := true; more; d, more = <-h.next {
 		d.run(&h.limit)
 		if !c.rest(h) {

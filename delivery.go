@@ -3,15 +3,18 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/quorumlock/quorum/clock"
+	"github.com/quorumlock/quorum/internal/alarm"
 	"github.com/quorumlock/quorum/internal/core"
 )
 
-// delivery is one call to one store, or the passing of time.
+// delivery is one call to one store, its answer, or the passing of time.
 type delivery struct {
 	d    *driver
-	wake bool // no call
+	wake bool   // no call
+	end  *ended // nor this
 	base context.Context
 	at   clock.Instant // when the machine sent it
 	call core.Call
@@ -19,17 +22,20 @@ type delivery struct {
 
 // alone makes the call on a goroutine of its own.
 func (j delivery) alone() {
-	var limit alarm
-	defer limit.close()
+	var limit alarm.Alarm
+	defer limit.Close()
 	j.run(&limit)
 }
 
 // run makes the call, and those that follow from it one by one.
-func (j delivery) run(limit *alarm) {
+func (j delivery) run(limit *alarm.Alarm) {
 	for more := true; more; {
-		if j.wake {
+		switch {
+		case j.wake:
 			j, more = j.d.step(j.d.pass)
-		} else {
+		case j.end != nil:
+			j, more = j.end.call.answered(j.end.g, j.end.err)
+		default:
 			j, more = j.carry(limit)
 		}
 	}
@@ -37,37 +43,46 @@ func (j delivery) run(limit *alarm) {
 
 // carry makes the call, bounded by its limit, and brings the answer back. A
 // store that ignores its context is waited for by nobody but this goroutine.
-func (j delivery) carry(limit *alarm) (next delivery, more bool) {
+func (j delivery) carry(limit *alarm.Alarm) (next delivery, more bool) {
 	d, c := j.d, &j.call
-	ctx := limit.set(j.base, c.Req.Limit)
-	if d.health != nil {
-		d.health.sent(j.at, c.Store)
-	}
+	ctx := limit.Set(j.base, c.Req.Limit)
 	a, nested, err := d.ask(ctx, d.set.members[c.Store], &c.Req)
-	clear := well(a.Outcome, err)
-	if err != nil && (a.Outcome == core.Unknown || a.Outcome == core.Undelivered) && ctx.Err() != nil {
-		err = fmt.Errorf("no answer within %v (CallLimit): %w", c.Req.Limit, err)
+	if err != nil && unclear(a) && ctx.Err() != nil {
+		err = lateError(c.Req.Limit, err)
 	}
-	limit.stop()
-	if verb := c.Req.Verb; verb != core.Release && verb != core.Raise {
-		if of := d.set.servers.meet(c.Store, a.Server); of >= 0 {
+	limit.Stop()
+	return d.answered(j.mark(), a, nested, err)
+}
+
+// unclear reports whether a store did not say yes or no.
+func unclear(a core.Answer) bool { return a.Outcome == core.Unknown || a.Outcome == core.Undelivered }
+
+func lateError(limit time.Duration, err error) error {
+	return fmt.Errorf("no answer within %v (CallLimit): %w", limit, err)
+}
+
+// answered brings the answer of a store to the machine.
+func (d *driver) answered(m mark, a core.Answer, nested []Vote, err error) (next delivery, more bool) {
+	clear := well(a.Outcome, err)
+	if m.verb != core.Release && m.verb != core.Raise {
+		if of := d.set.servers.meet(m.store, a.Server); of >= 0 {
 			a.Outcome, a.Clean = core.Twin, false
-			text := twinError(d.set.members[c.Store].Name(), d.set.members[of].Name()).Error()
+			text := twinError(d.set.members[m.store].Name(), d.set.members[of].Name()).Error()
 			err = &RefusedError{Outcome: OutcomeTwin, Reason: text}
 		}
 	}
 	if d.met != nil {
-		d.met(c.Store, err, nested)
+		d.met(m.store, err, nested)
 	}
 	return d.step(func(now clock.Instant) {
 		if d.health != nil {
-			d.health.ended(now, c.Store, now.Sub(j.at), clear)
+			d.health.ended(now, m.store, now.Sub(m.at), clear)
 		}
-		d.hear(now, c.Store, c.Req.Verb, err, nested)
-		if d.answered != nil && c.Req.Verb != core.Release {
-			d.answered(c.Store, a)
+		d.hear(now, m.store, m.verb, err, nested)
+		if d.heard != nil && m.verb != core.Release {
+			d.heard(m.store, a)
 		}
-		d.m.Answer(now, c.Store, c.Seq, a)
+		d.m.Answer(now, m.store, m.seq, a)
 	})
 }
 
@@ -75,15 +90,15 @@ func (j delivery) carry(limit *alarm) (next delivery, more bool) {
 func (d *driver) ask(ctx context.Context, s Store, r *core.Request) (a core.Answer, nested []Vote, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("store %q panicked: %v", s.Name(), p)
+			err = panicError(s, p)
 			a = core.Answer{Outcome: core.Unknown}
 		}
 	}()
 	switch r.Verb {
 	case core.Acquire:
 		g, err := s.Acquire(ctx, fromCore(*r))
-		if err == nil && g.Token < 1 { // it may have granted, and this is no vote to count on
-			err = fmt.Errorf("store %q granted without a token", s.Name())
+		if err == nil {
+			err = noToken(s, g)
 		}
 		return answerOf(g, err), nestedVotes(g, err), err
 	case core.Extend:
@@ -102,6 +117,15 @@ func (d *driver) ask(ctx context.Context, s Store, r *core.Request) (a core.Answ
 		err := raise(ctx, s, fromCore(*r), Raise(r.Raise))
 		return answerOf(Grant{}, err), nil, err
 	}
+}
+
+// noToken refuses a grant without a token: it may be one, and is no vote to
+// count on.
+func noToken(s Store, g Grant) error {
+	if g.Token < 1 {
+		return fmt.Errorf("store %q granted without a token", s.Name())
+	}
+	return nil
 }
 
 // readStep reads a store's record. A store without one never forgets, and

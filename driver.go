@@ -41,8 +41,8 @@ type means struct {
 	clock clock.Clock
 	// met hears every answer, without the driver's mu.
 	met func(store int, err error, nested []Vote)
-	// answered hears those that are no release's, under mu.
-	answered func(store int, a core.Answer)
+	// heard hears those that are no release's, under mu.
+	heard func(store int, a core.Answer)
 
 	crew   *crew   // makes the calls; nil starts a goroutine for each
 	agenda *agenda // wakes the machine; nil has a timer for it
@@ -102,8 +102,9 @@ func (d *driver) do(event func(now clock.Instant)) {
 }
 
 // step runs one event and hands out the calls that follow from it, but for the
-// last, which it returns: a goroutine that makes calls goes on with that one
-// itself. Asked in order, a store after another, a lease so stays with one.
+// last that somebody must wait for, which it returns: a goroutine that makes
+// calls goes on with that one itself. Asked in order, a store after another, a
+// lease so stays with one.
 func (d *driver) step(event func(now clock.Instant)) (last delivery, ok bool) {
 	room, _ := rooms.Get().(*core.Room)
 	d.mu.Lock()
@@ -129,11 +130,24 @@ func (d *driver) step(event func(now clock.Instant)) (last delivery, ok bool) {
 	if news != nil {
 		news()
 	}
+	var begun []Call // one allocation for them all
 	for i, c := range calls {
-		last, ok = delivery{d: d, base: base, at: now, call: c}, true
-		if i < len(calls)-1 {
+		job := delivery{d: d, base: base, at: now, call: c}
+		if d.health != nil {
+			d.health.sent(now, c.Store)
+		}
+		if s := d.set.async[c.Store]; s != nil && c.Req.Verb <= core.Release {
+			if begun == nil {
+				begun = make([]Call, len(calls))
+			}
+			if job.begin(s, &begun[i]) {
+				continue
+			}
+		}
+		if ok {
 			d.hand(last)
 		}
+		last, ok = job, true
 	}
 	rooms.Put(room)
 	return last, ok

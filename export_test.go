@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"time"
@@ -52,17 +51,6 @@ func MetOf(c *CombinedStore, votes uint) bool { return c.rule.Met(core.Set(votes
 
 // HashOf is what the order of asking is made of.
 func HashOf(key, name string) uint64 { return hash(hash(fnvOffset, key)*fnvPrime, name) }
-
-// Alarm ends calls at their limits.
-type Alarm struct{ alarm }
-
-// Set begins a call.
-func (a *Alarm) Set(base context.Context, limit time.Duration) context.Context {
-	return a.set(base, limit)
-}
-
-// Stop ends it.
-func (a *Alarm) Stop() { a.stop() }
 
 // Overtaken calls acquire, whose lease is let in, as by who stood before it in
 // line, while the goroutine that calls acquire is about to fall in.

@@ -10,6 +10,9 @@ import (
 	"github.com/quorumlock/quorum/internal/core"
 )
 
+// tells reports whether a function of the user's hears what happens to the lease.
+func (l *Lease) tells() bool { return l.set.observe != nil || l.set.rival != nil }
+
 // settled takes the machine's notices, under d.mu, and returns what to do once
 // it is free.
 func (l *Lease) settled(now clock.Instant) func() {

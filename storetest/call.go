@@ -33,6 +33,7 @@ type call struct {
 	tokens map[held]int64
 	// composite is known from a grant that carries its members' votes.
 	composite bool
+	begun     bool // the last call of an Async store was
 }
 
 // held is a vote of an owner's attempt on a key.
@@ -94,7 +95,7 @@ func (c *call) context() (context.Context, context.CancelFunc) {
 func (c *call) tryAcquire(o quorum.Owner, mods ...mod) (quorum.Grant, error) {
 	ctx, cancel := c.context()
 	defer cancel()
-	return c.store.Acquire(ctx, c.request(o, mods...))
+	return c.ask(ctx, c.store, quorum.VerbAcquire, c.request(o, mods...))
 }
 
 func (c *call) tryExtend(o quorum.Owner, mods ...mod) (quorum.Grant, error) {
@@ -103,13 +104,53 @@ func (c *call) tryExtend(o quorum.Owner, mods ...mod) (quorum.Grant, error) {
 	r := c.request(o, mods...)
 	r.Floor = c.tokens[held{r.Key, o}]
 	all(mods...)(&r) // once more, for a floor of their own
-	return c.store.Extend(ctx, r)
+	return c.ask(ctx, c.store, quorum.VerbExtend, r)
 }
 
 func (c *call) tryRelease(o quorum.Owner, mods ...mod) error {
 	ctx, cancel := c.context()
 	defer cancel()
-	return c.store.Release(ctx, c.request(o, mods...))
+	_, err := c.ask(ctx, c.store, quorum.VerbRelease, c.request(o, mods...))
+	return err
+}
+
+// ask makes a call: every second one of an Async store by Begin.
+func (c *call) ask(ctx context.Context, s quorum.Store, v quorum.Verb, r quorum.Request) (quorum.Grant, error) {
+	if async, ok := s.(quorum.Async); ok {
+		if c.begun = !c.begun; c.begun {
+			return begin(ctx, async, v, r)
+		}
+	}
+	return ask(ctx, s, v, r)
+}
+
+func ask(ctx context.Context, s quorum.Store, v quorum.Verb, r quorum.Request) (quorum.Grant, error) {
+	switch v {
+	case quorum.VerbAcquire:
+		return s.Acquire(ctx, r)
+	case quorum.VerbExtend:
+		return s.Extend(ctx, r)
+	default:
+		return quorum.Grant{}, s.Release(ctx, r)
+	}
+}
+
+// begin makes a call by Begin and waits for its end.
+func begin(ctx context.Context, s quorum.Async, v quorum.Verb, r quorum.Request) (g quorum.Grant, err error) {
+	done := make(chan struct{})
+	begun := s.Begin(quorum.NewCall(ctx, v, r, func(answer quorum.Grant, why error) {
+		g, err = answer, why
+		close(done)
+	}))
+	if !begun {
+		return ask(ctx, s, v, r)
+	}
+	select {
+	case <-done:
+		return g, err
+	case <-ctx.Done():
+		return quorum.Grant{}, fmt.Errorf("a call was begun and never ended: %w", ctx.Err())
+	}
 }
 
 // acquire must be granted.

@@ -185,14 +185,8 @@ func (w *twins) kind(r *quorum.Request) {
 func (w *twins) ask(s quorum.Store, verb string, r quorum.Request) (a answer) {
 	ctx, cancel := w.context()
 	defer cancel()
-	switch verb {
-	case "Acquire":
-		a.grant, a.err = s.Acquire(ctx, r)
-	case "Extend":
-		a.grant, a.err = s.Extend(ctx, r)
-	default:
-		a.err = s.Release(ctx, r)
-	}
+	v := map[string]quorum.Verb{"Acquire": quorum.VerbAcquire, "Extend": quorum.VerbExtend, "Release": quorum.VerbRelease}[verb]
+	a.grant, a.err = w.call.ask(ctx, s, v, r)
 	return a
 }
 

@@ -79,27 +79,25 @@ func command(ctx context.Context, at *scripts, calls []*call) *redis.StringCmd {
 	return redis.NewStringCmd(ctx, args...)
 }
 
-// share gives each call its answer. It returns those that were not carried out,
-// which must be sent by themselves: also all of them, where the server refused
-// the script because of one.
-func (b *bundled) share() (rest []*call) {
+// share gives each call its answer. Those that were not carried out must be sent
+// again by themselves: also all of them, where the server refused the script
+// because of one.
+func (b *bundled) share() {
 	text, err := b.cmd.Result()
 	for _, c := range b.calls {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
 		switch {
 		case err != nil && !refusesOne(err):
-			c.cmd.SetErr(err)
+			c.err = err
 		case line == "":
 			c.again = true
-			rest = append(rest, c)
 		case c.letter == 'r':
-			c.cmd.SetVal(int64(1))
+			c.row = int64(1)
 		default:
-			c.cmd.SetVal(line)
+			c.line = line
 		}
 	}
-	return rest
 }
 
 // refusesOne reports whether a server refused a script, before it began, for

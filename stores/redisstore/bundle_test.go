@@ -49,8 +49,8 @@ func (b *bundles) together(calls ...func()) {
 	var all sync.WaitGroup
 	for i := range redisstore.LaneCount {
 		all.Go(func() { _, _ = b.store.Inspect(b.t.Context(), b.named(fmt.Sprint("lane ", i))) })
+		await(b.t, "a lane to be taken", func() bool { return redisstore.Busy(b.store) == i+1 })
 	}
-	await(b.t, "the lanes to be taken", func() bool { return redisstore.Busy(b.store) == redisstore.LaneCount })
 	for i, call := range calls {
 		all.Go(call)
 		await(b.t, "a call to wait", func() bool { return redisstore.Waiting(b.store) >= i+1 })

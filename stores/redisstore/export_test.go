@@ -42,7 +42,11 @@ const LaneCount = laneCount
 func Busy(s *Store) int {
 	s.single.lanes.mu.Lock()
 	defer s.single.lanes.mu.Unlock()
-	return s.single.lanes.busy
+	l := &s.single.lanes
+	if len(l.waiting) > 0 {
+		return 0 // somebody is about to take it
+	}
+	return l.running - l.idle - len(l.wake)
 }
 
 // Waiting is how many calls wait for one.

@@ -139,16 +139,16 @@ func (s *Store) Inspect(ctx context.Context, r quorum.Request) (quorum.State, er
 	if err := s.check(inspect, &r); err != nil {
 		return quorum.State{}, err
 	}
-	reply, at, err := s.eval(ctx, inspect, &r, s.part(r.Key), s.call(inspect, &r))
-	if err != nil {
+	c := s.call(inspect, &r)
+	if err := s.eval(ctx, inspect, &r, s.part(r.Key), c); err != nil {
 		return quorum.State{}, s.wrap(inspect, r.Key, err)
 	}
-	t := table{row: reply}
+	t := table{row: c.row}
 	if t.word(0) != "state" {
-		return quorum.State{}, s.refused(t, &r, at)
+		return quorum.State{}, s.refused(t, &r, c.at)
 	}
-	state := quorum.State{Counter: t.number(1), Quarantine: t.number(2) == 1, Server: s.server(at)}
-	rows, _ := reply.([]any)
+	state := quorum.State{Counter: t.number(1), Quarantine: t.number(2) == 1, Server: s.server(c.at)}
+	rows, _ := c.row.([]any)
 	for _, row := range rows[3:] {
 		h := table{row: row}
 		holder := quorum.Holder{

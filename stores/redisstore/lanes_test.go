@@ -48,8 +48,8 @@ func TestCallsShareRoundTrips(t *testing.T) {
 	const lanes, more = redisstore.LaneCount, 100
 	for i := range lanes {
 		acquire(i)
+		await(t, "a lane to be taken", func() bool { return trips.Load() == int64(i+1) })
 	}
-	await(t, "the lanes to be taken", func() bool { return trips.Load() == lanes })
 	for i := range more {
 		acquire(lanes + i)
 	}

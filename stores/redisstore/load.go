@@ -17,33 +17,32 @@ import (
 // loaded again, for the life of the server as it is now, and the call is made
 // once more. It is never made again by anybody but its caller, so no request is
 // repeated once a later one of its owner may have left.
-func (s *Store) eval(ctx context.Context, v verb, r *quorum.Request, p *part, c *call) (any, *scripts, error) {
+func (s *Store) eval(ctx context.Context, v verb, r *quorum.Request, p *part, c *call) error {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, quorum.Undelivered(err)
+		return quorum.Undelivered(err)
 	}
 	c.limit = r.Limit
 	var last *scripts
 	for range loads {
 		server, err := s.shardOf(ctx, p)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		at, err := server.loaded(ctx, family{r.Set, r.MaxTTL}, p, last)
 		if err != nil {
 			s.moved(ctx, err)
-			return nil, nil, err
+			return err
 		}
 		c.at, c.args[1] = at, at.sha[v]
-		c.cmd = *redis.NewCmd(ctx, c.args[:c.n]...) // a copy, so that call and command are one allocation
 		switch err := server.lanes.do(ctx, c); {
 		case err == nil:
-			return c.cmd.Val(), at, nil
+			return nil
 		case !redis.HasErrorPrefix(err, "NOSCRIPT"):
-			return nil, nil, s.failed(ctx, at, err)
+			return s.failed(ctx, at, err)
 		}
 		last = at
 	}
-	return nil, nil, quorum.Undelivered(errFlushed)
+	return quorum.Undelivered(errFlushed)
 }
 
 var errFlushed = fmt.Errorf("the server lost its scripts %d times in one call: does something run SCRIPT FLUSH all the time?", loads)
@@ -64,13 +63,21 @@ const loads = 4
 // loadLimit bounds how long scripts are loaded, whoever waits for that.
 const loadLimit = 10 * time.Second
 
+// ready returns the scripts of a family if there is nothing to wait for.
+func (s *shard) ready(f family) *scripts {
+	if at := s.recent.Load(); at != nil && at.family == f && !at.doubted.Load() {
+		return at
+	}
+	return nil
+}
+
 // loaded returns the scripts of a family. It loads them when there are none, or
 // only those that the server was seen to have lost. A load takes several round
 // trips, and a new connection some more: it is not given up with the call that
 // began it, or a limit that is long enough for a call, and not for all of that,
 // would never be met.
 func (s *shard) loaded(ctx context.Context, f family, p *part, lost *scripts) (*scripts, error) {
-	if at := s.recent.Load(); at != nil && at != lost && at.family == f && !at.doubted.Load() {
+	if at := s.ready(f); at != nil && at != lost {
 		return at, nil
 	}
 	select {

@@ -63,21 +63,20 @@ func (s *Store) onRecordsOnce(
 			s.moved(ctx, err)
 			return nil, err
 		}
-		batch := make([]*call, len(mine))
+		batch := make([]*redis.Cmd, len(mine))
 		for k, i := range mine {
-			all := append([]any{"evalsha", at.sha[v], "1", ps[i].record}, args(i)...)
-			batch[k] = &call{cmd: *redis.NewCmd(ctx, all...)}
+			batch[k] = redis.NewCmd(ctx, append([]any{"evalsha", at.sha[v], "1", ps[i].record}, args(i)...)...)
 		}
 		server.lanes.straight(ctx, r.Limit, batch)
 		for k, i := range mine {
-			err := batch[k].cmd.Err()
+			err := batch[k].Err()
 			switch {
 			case redis.HasErrorPrefix(err, "NOSCRIPT"):
 				lost = append(lost, i)
 			case err != nil:
 				return nil, s.failed(ctx, at, err)
 			}
-			answers[i] = answer{table{row: batch[k].cmd.Val()}, at}
+			answers[i] = answer{table{row: batch[k].Val()}, at}
 		}
 	}
 	return lost, nil

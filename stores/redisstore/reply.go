@@ -14,21 +14,18 @@ func (s *Store) wrap(v verb, key string, err error) error {
 	return fmt.Errorf("redis store %s: %v %q: %w", s.name, v, key, err)
 }
 
-// grant reads the reply to Acquire and Extend: of a writer a string, else a table.
-func (s *Store) grant(r *quorum.Request, reply any, at *scripts, err error) (quorum.Grant, error) {
-	if err != nil {
-		return quorum.Grant{}, fmt.Errorf("redis store %s: %q: %w", s.name, r.Key, err)
-	}
-	g := quorum.Grant{TTL: r.TTL, Server: s.server(at)}
-	if text, ok := reply.(string); ok {
-		if !writer(&g, text) {
-			return quorum.Grant{}, fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, text)
+// grant reads the reply to Acquire and Extend: of a writer a line, else a table.
+func (s *Store) grant(r *quorum.Request, c *call) (quorum.Grant, error) {
+	g := quorum.Grant{TTL: r.TTL, Server: s.server(c.at)}
+	if c.line != "" {
+		if !writer(&g, c.line) {
+			return quorum.Grant{}, fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, c.line)
 		}
 		return g, nil
 	}
-	t := table{row: reply}
+	t := table{row: c.row}
 	if t.word(0) != "granted" {
-		return quorum.Grant{}, s.refused(t, r, at)
+		return quorum.Grant{}, s.refused(t, r, c.at)
 	}
 	g.Mode = quorum.ModeShared
 	g.Token, g.Previous, g.Readers, g.Ticket = t.number(1), previous[t.word(2)], int(t.number(3)), t.number(4)

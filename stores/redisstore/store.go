@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -45,7 +44,7 @@ type Store struct {
 
 // Each of them is found by quorum.As.
 var (
-	_ quorum.Store      = (*Store)(nil)
+	_ quorum.Async      = (*Store)(nil)
 	_ quorum.HighWater  = (*Store)(nil)
 	_ quorum.Inspector  = (*Store)(nil)
 	_ quorum.Watcher    = (*Store)(nil)
@@ -124,57 +123,13 @@ func (s *Store) Limits() quorum.Limits { return s.limits }
 // [Opener] made for it. A client that was given to [New] is left open.
 func (s *Store) Close() error {
 	s.hub.close()
+	if s.single != nil {
+		s.single.lanes.close()
+	}
 	if s.owned == nil {
 		return nil
 	}
 	return s.owned.Close()
-}
-
-// Acquire implements [quorum.Store].
-func (s *Store) Acquire(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
-	if err := s.check(acquire, &r); err != nil {
-		return quorum.Grant{}, err
-	}
-	c := s.call(acquire, &r)
-	reply, at, err := s.eval(ctx, acquire, &r, s.part(r.Key), c)
-	g, err := s.grant(&r, reply, at, err)
-	if err == nil && c.proves && c.acks < int64(s.replicas) {
-		return quorum.Grant{}, s.undo(ctx, &r, c.acks)
-	}
-	return g, err
-}
-
-// Extend implements [quorum.Store].
-func (s *Store) Extend(ctx context.Context, r quorum.Request) (quorum.Grant, error) {
-	if err := s.check(extend, &r); err != nil {
-		return quorum.Grant{}, err
-	}
-	c := s.call(extend, &r)
-	reply, at, err := s.eval(ctx, extend, &r, s.part(r.Key), c)
-	g, err := s.grant(&r, reply, at, err)
-	if err == nil && c.proves && c.acks < int64(s.replicas) {
-		return quorum.Grant{}, s.unproved(&r, c.acks)
-	}
-	return g, err
-}
-
-// Release implements [quorum.Store]. It works in a full memory too.
-func (s *Store) Release(ctx context.Context, r quorum.Request) error {
-	if err := s.check(release, &r); err != nil {
-		return err
-	}
-	reply, at, err := s.eval(ctx, release, &r, s.part(r.Key), s.call(release, &r))
-	if err != nil {
-		return s.wrap(release, r.Key, err)
-	}
-	if held, ok := reply.(int64); ok && held == 1 {
-		return nil
-	}
-	return &quorum.RefusedError{
-		Outcome: quorum.OutcomeNotHeld,
-		Clean:   reply == int64(0) && !s.limits.Doubles,
-		Server:  s.server(at),
-	}
 }
 
 // check refuses what no store could do, before anything is sent.

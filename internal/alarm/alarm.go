@@ -1,4 +1,5 @@
-package quorum
+// Package alarm bounds calls that a goroutine makes one after another.
+package alarm
 
 import (
 	"context"
@@ -6,13 +7,13 @@ import (
 	"time"
 )
 
-// alarm ends calls at their limits, one after another. It is
+// Alarm ends calls at their limits, one after another. It is
 // context.WithTimeout for a goroutine that makes many calls, with one timer
 // for all of them: of every five allocations of an uncontended cycle one was a
 // context's. Hardly any call needs the timer, so it is not stopped with the
 // call that it was set for: it then rings in vain, or in time to be set for
-// another.
-type alarm struct {
+// another. The zero Alarm is ready for use, by one goroutine.
+type Alarm struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	rings time.Time    // when the timer does; zero is never
@@ -24,9 +25,9 @@ type alarm struct {
 // who was given one may keep it.
 const alarmSpare = 8
 
-// set begins a call that ends after limit. The context stays valid after stop,
+// Set begins a call that ends after limit. The context stays valid after Stop,
 // for whoever keeps it.
-func (a *alarm) set(base context.Context, limit time.Duration) *callContext {
+func (a *Alarm) Set(base context.Context, limit time.Duration) context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.spare) == 0 {
@@ -39,8 +40,8 @@ func (a *alarm) set(base context.Context, limit time.Duration) *callContext {
 	return c
 }
 
-// stop ends the call under way.
-func (a *alarm) stop() {
+// Stop ends the call under way.
+func (a *Alarm) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.call
@@ -48,8 +49,8 @@ func (a *alarm) stop() {
 	c.end(context.Canceled)
 }
 
-// close stops the timer when no call will follow.
-func (a *alarm) close() {
+// Close stops the timer when no call will follow.
+func (a *Alarm) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.timer != nil {
@@ -58,7 +59,7 @@ func (a *alarm) close() {
 }
 
 // ring ends the call under way if its limit is over.
-func (a *alarm) ring() {
+func (a *Alarm) ring() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.rings = time.Time{}
@@ -68,7 +69,7 @@ func (a *alarm) ring() {
 }
 
 // await has the timer ring at a call's end, if not before. The caller holds mu.
-func (a *alarm) await(c *callContext) {
+func (a *Alarm) await(c *callContext) {
 	left := time.Until(c.ends)
 	switch {
 	case left <= 0:
@@ -88,7 +89,7 @@ func (a *alarm) await(c *callContext) {
 // latest at its limit.
 type callContext struct {
 	context.Context
-	alarm *alarm
+	alarm *Alarm
 	ends  time.Time
 	done  chan struct{} // made when somebody asks; under alarm.mu, as err
 	err   error

@@ -1,19 +1,18 @@
-package quorum_test
+package alarm_test
 
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/internal/alarm"
 )
 
 func TestAlarmEndsEachCallAtItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a quorum.Alarm
+		var a alarm.Alarm
 		base := context.WithValue(t.Context(), ctxKey{}, "v")
 		first := a.Set(base, time.Second)
 		if first.Value(ctxKey{}) != "v" {
@@ -46,8 +45,8 @@ func TestAlarmEndsEachCallAtItsLimit(t *testing.T) {
 		third := a.Set(base, time.Second)
 		start := time.Now()
 		<-third.Done()
-		if since(start) != time.Second {
-			t.Errorf("the third ended after %v", since(start))
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("the third ended after %v", took)
 		}
 		a.Stop()
 		if !errors.Is(first.Err(), context.DeadlineExceeded) {
@@ -59,7 +58,7 @@ func TestAlarmEndsEachCallAtItsLimit(t *testing.T) {
 // Nobody asked for Done, so that no timer runs: Err knows all the same.
 func TestAlarmWithoutATimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a quorum.Alarm
+		var a alarm.Alarm
 		ctx := a.Set(t.Context(), time.Second)
 		time.Sleep(time.Second)
 		if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
@@ -72,7 +71,7 @@ func TestAlarmWithoutATimer(t *testing.T) {
 // A context derived from a call's ends with it.
 func TestAlarmEndsWhatIsDerived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a quorum.Alarm
+		var a alarm.Alarm
 		inner, cancel := context.WithTimeout(a.Set(t.Context(), time.Second), time.Hour)
 		defer cancel()
 		<-inner.Done()
@@ -83,14 +82,3 @@ func TestAlarmEndsWhatIsDerived(t *testing.T) {
 }
 
 type ctxKey struct{}
-
-// All clients ask in one order, whatever version they run: the hash is FNV-1a.
-func TestOrderIsOfFNV(t *testing.T) {
-	for _, key := range []string{"", "a", "invoice:ü"} {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(key + "\x00node"))
-		if got := quorum.HashOf(key, "node"); got != h.Sum64() {
-			t.Errorf("hash of %q is %x, want %x", key, got, h.Sum64())
-		}
-	}
-}

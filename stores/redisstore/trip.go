@@ -1,0 +1,155 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/quorum/internal/alarm"
+)
+
+// send sends a batch, and once more those of its calls that could not share a
+// script. The end of one call's context must not end the others.
+func (l *lanes) send(limit *alarm.Alarm, batch []*call) {
+	ctx, c := context.Background(), batch[0]
+	if len(batch) == 1 {
+		ctx = c.ctx
+	}
+	if left, some := longestLeft(batch); some {
+		ctx = limit.Set(ctx, left)
+		defer limit.Stop()
+	}
+	if len(batch) == 1 && !c.proves {
+		l.alone(ctx, c)
+		l.end(c)
+		return
+	}
+	bundles, singles := bundle(ctx, batch)
+	if l.trip(ctx, bundles, singles, batch) {
+		for _, b := range bundles {
+			b.share()
+		}
+	}
+	var rest []*call
+	for _, c := range batch {
+		if c.again {
+			rest = append(rest, c)
+		} else {
+			l.end(c)
+		}
+	}
+	if len(rest) > 0 {
+		l.trip(ctx, nil, rest, rest)
+		for _, c := range rest {
+			l.end(c)
+		}
+	}
+}
+
+// longestLeft is how long the one whose time is over last may still take, if every
+// call of a batch is bounded.
+func longestLeft(batch []*call) (left time.Duration, bounded bool) {
+	for _, c := range batch {
+		mine := c.limit
+		if end, ok := c.ctx.Deadline(); ok {
+			if until := time.Until(end); mine <= 0 || until < mine {
+				mine = max(until, 1)
+			}
+		}
+		if mine <= 0 {
+			return 0, false
+		}
+		left = max(left, mine)
+	}
+	return left, true
+}
+
+// alone sends one call without a pipeline.
+func (l *lanes) alone(ctx context.Context, c *call) {
+	defer rescue(nil, c)
+	_ = l.client.Process(ctx, c.command(ctx))
+	c.answer()
+}
+
+// command is the call's own.
+func (c *call) command(ctx context.Context) *redis.Cmd {
+	c.cmd = *redis.NewCmd(ctx, c.args[:c.n]...) // a copy, so that call and command are one allocation
+	return &c.cmd
+}
+
+// answer keeps what the call's own command brought.
+func (c *call) answer() {
+	val, err := c.cmd.Result()
+	if text, ok := val.(string); ok {
+		c.line = text
+	} else {
+		c.row = val
+	}
+	c.err = err
+}
+
+// rescue makes a panic of the client, or of a hook in it, an unknown outcome of
+// calls that nobody may repeat.
+func rescue(batch []*call, more ...*call) {
+	if p := recover(); p != nil {
+		for _, c := range append(more, batch...) {
+			c.again, c.err = false, fmt.Errorf("the client panicked: %v", p)
+		}
+	}
+}
+
+// trip sends bundles and single calls, which are all, in one round trip. Each
+// command keeps its own error, so that of Exec says nothing more. It is not done
+// where the client panicked.
+func (l *lanes) trip(ctx context.Context, bundles []*bundled, singles, all []*call) (done bool) {
+	defer rescue(all)
+	pipe := l.client.Pipeline()
+	proves := false
+	for _, b := range bundles {
+		_ = pipe.Process(ctx, b.cmd)
+		proves = proves || b.proves()
+	}
+	for _, c := range singles {
+		_ = pipe.Process(ctx, c.command(ctx))
+		proves = proves || c.proves
+	}
+	var wait *redis.Cmd
+	if proves {
+		wait = redis.NewCmd(ctx, "wait", l.replicas, l.patience.Milliseconds())
+		_ = pipe.Process(ctx, wait)
+	}
+	_, _ = pipe.Exec(ctx)
+	for _, c := range singles {
+		c.again = false
+		c.answer()
+	}
+	if !proves {
+		return true
+	}
+	acks, _ := wait.Int64() // none where it failed
+	for _, b := range bundles {
+		for _, c := range b.calls {
+			c.acks = acks
+		}
+	}
+	for _, c := range singles {
+		c.acks = acks
+	}
+	return true
+}
+
+// straight sends commands at once, beside the lanes.
+func (l *lanes) straight(ctx context.Context, limit time.Duration, cmds []*redis.Cmd) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	pipe := l.client.Pipeline()
+	for _, c := range cmds {
+		_ = pipe.Process(ctx, c)
+	}
+	_, _ = pipe.Exec(ctx)
+}
