@@ -76,7 +76,7 @@ func TestTenProcessesNeverOverlap(t *testing.T) {
 // TestR10R14R31TwoProcesses: one is killed, one hands its lease over.
 func TestR10R14R31TwoProcesses(t *testing.T) {
 	p := acceptance.Parting{Open: openSet, Options: []quorum.Option{
-		quorum.TTL(3 * time.Second), quorum.MaxTTL(6 * time.Second), quorum.CallLimit(time.Second),
+		quorum.TTL(6 * time.Second), quorum.MaxTTL(6 * time.Second), quorum.CallLimit(time.Second),
 	}}
 	if !acceptance.Worker() {
 		node := testserver.Leases(t)

@@ -141,7 +141,7 @@ func TestR14KilledHolderFreesTheName(t *testing.T) {
 // TestR10R31TwoProcesses: one is killed, one hands its lease over.
 func TestR10R31TwoProcesses(t *testing.T) {
 	p := acceptance.Parting{
-		Options: []quorum.Option{quorum.TTL(2 * time.Second), quorum.MaxTTL(2 * time.Second)},
+		Options: []quorum.Option{quorum.TTL(5 * time.Second), quorum.MaxTTL(5 * time.Second)},
 		Open: func(ctx context.Context, dsns []string) (*quorum.CombinedStore, error) {
 			return quorum.Open(ctx, dsns, pgstore.Opener())
 		},

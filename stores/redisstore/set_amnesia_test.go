@@ -15,7 +15,7 @@ import (
 )
 
 // Short times, so that a quarantine can be waited for.
-var short = []quorum.Option{quorum.TTL(time.Second), quorum.MaxTTL(2 * time.Second), quorum.NoRenew()}
+var short = []quorum.Option{quorum.TTL(2 * time.Second), quorum.MaxTTL(2 * time.Second), quorum.NoRenew()}
 
 // The holder stands on nodes 0 and 1. Node 1 comes back without what it
 // acknowledged, and node 2, which was away, comes up: may a rival have 1 and 2?

