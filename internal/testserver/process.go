@@ -18,7 +18,7 @@ import (
 // Bounds on waiting for a server. They only matter when something is wrong, so
 // they are generous: the machine may be busy.
 const (
-	startLimit = time.Minute
+	startLimit = 3 * time.Minute
 	stopLimit  = 20 * time.Second
 	pollEvery  = 5 * time.Millisecond
 )

@@ -144,7 +144,7 @@ func open(t *testing.T, root context.Context, file, title string) {
 	if heading != title {
 		t.Errorf("the heading is %q, want %q", heading, title)
 	}
-	if drawn.Lanes < 7 || drawn.Bars < 4 || drawn.Arrows < 10 || drawn.Steps < 20 || drawn.Titles < drawn.Arrows {
+	if drawn.Lanes < 6 || drawn.Bars < 2 || drawn.Arrows < 10 || drawn.Steps < 20 || drawn.Titles < drawn.Arrows {
 		t.Errorf("there is little to see: %+v", drawn)
 	}
 	if drawn.Outside > 0 {
