@@ -57,6 +57,9 @@ func bundle(ctx context.Context, batch []*call) (bundles []*bundled, singles []*
 		if len(calls) == 1 {
 			singles = append(singles, calls[0])
 		} else {
+			for _, c := range calls {
+				c.shares = true
+			}
 			bundles = append(bundles, &bundled{command(ctx, at, calls), calls})
 		}
 	}
@@ -66,15 +69,22 @@ func bundle(ctx context.Context, batch []*call) (bundles []*bundled, singles []*
 // command is the command for a bundle.
 func command(ctx context.Context, at *scripts, calls []*call) *redis.StringCmd {
 	args := make([]any, 4, 5+4*len(calls))
+	words := make([]string, 0, 4*len(calls)) // pointers to them need no allocation each, and those of the calls are used again
+	put := func(more ...string) {
+		for _, w := range more {
+			words = append(words, w)
+			args = append(args, &words[len(words)-1])
+		}
+	}
 	letters := make([]byte, 0, bundleLoad)
 	for _, c := range calls {
-		args = append(args, c.args[4:c.n-1]...)
+		put(c.words[:c.n-1]...)
 		letters = append(letters, c.letter)
 	}
-	args[0], args[1], args[2], args[3] = "evalsha", at.sha[batch], strconv.Itoa(len(args)-3), calls[0].args[3]
+	args[0], args[1], args[2], args[3] = "evalsha", at.sha[batch], strconv.Itoa(len(args)-3), calls[0].record
 	args = append(args, string(letters))
 	for _, c := range calls {
-		args = append(args, c.args[c.n-1])
+		put(c.words[c.n-1])
 	}
 	return redis.NewStringCmd(ctx, args...)
 }

@@ -1,8 +1,12 @@
 package redisstore
 
 import (
+	"context"
 	"encoding/hex"
 	"strconv"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorum"
 )
@@ -15,8 +19,8 @@ var (
 )
 
 // call is what a verb of a name sends: the keys that the script reads each
-// time, and one packed argument. All of it is cut from one string, and the
-// command's arguments point into the call: a call should cost few allocations.
+// time, and one packed argument. All of it is cut from one string: a call should
+// cost few allocations.
 func (s *Store) call(v verb, r *quorum.Request) *call {
 	var id [2 * len(r.Owner.ID)]byte
 	hex.Encode(id[:], r.Owner.ID[:])
@@ -47,24 +51,35 @@ func (s *Store) call(v verb, r *quorum.Request) *call {
 		b = pack(append(b, id[:]...), v, r, channel)
 		cut()
 	}
-	c := &call{proves: s.replicas > 0 && (v == acquire || v == extend)}
+	c := spare.Get().(*call)
+	*c = call{verb: v, record: p.record, n: n, proves: s.replicas > 0 && (v == acquire || v == extend)}
 	text, from := string(b), 0
 	for i, to := range ends[:n] {
 		c.words[i], from = text[from:to], to
 	}
-	keys := n + 1
-	if v != inspect {
-		keys--
-	}
-	c.args = [len(c.args)]any{"evalsha", nil, counts[keys], p.record}
-	for i := range n {
-		c.args[4+i] = &c.words[i]
-	}
-	c.n = 4 + n
 	if s.cluster == nil { // where names lie in many slots, few of them would share a script
 		c.letter = letter(v, r)
 	}
 	return c
+}
+
+// spare calls are used again once nobody knows them: those that were begun and shared
+// a script, so that nothing of them was given to the client.
+var spare = sync.Pool{New: func() any { return &call{} }}
+
+// command is the call's own: the keys, of which the record's is the first, and
+// what is packed.
+func (c *call) command(ctx context.Context) *redis.Cmd {
+	keys := c.n
+	if c.verb == inspect { // packs nothing
+		keys++
+	}
+	c.args = [len(c.args)]any{"evalsha", c.at.sha[c.verb], counts[keys], c.record}
+	for i := range c.n {
+		c.args[4+i] = &c.words[i]
+	}
+	c.cmd = *redis.NewCmd(ctx, c.args[:4+c.n]...) // a copy, so that call and command are one allocation
+	return &c.cmd
 }
 
 // counts are the numbers of keys, as they are sent.

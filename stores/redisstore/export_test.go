@@ -77,7 +77,7 @@ func Packed(s *Store, name string, r quorum.Request) (keys []string, packed, let
 		}
 		c := s.call(v, &r)
 		keys = append(keys, s.part(r.Key).record.(string))
-		words := c.words[:c.n-4]
+		words := c.words[:c.n]
 		return append(keys, words[:len(words)-1]...), words[len(words)-1], strings.Trim(string(c.letter), "\x00")
 	}
 	panic("no such verb: " + name)

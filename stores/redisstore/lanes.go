@@ -41,6 +41,7 @@ const (
 
 // call is one script call on its way.
 type call struct {
+	verb   verb
 	limit  time.Duration // from when it is written, and before that from when it fell in line
 	proves bool          // replicas must acknowledge it
 	acks   int64         // how many did
@@ -51,16 +52,17 @@ type call struct {
 	came   time.Time     // in line
 	told   chan struct{} // by which who waits for it is told its end, or
 	began  *quorum.Call  // who asked and does not wait
-	verb   verb
 
 	line string // what the script answered, if that is text
 	row  any    // or else
 	err  error
 
-	cmd   redis.Cmd // of one that is sent by itself
-	n     int       // arguments
-	args  [8]any
-	words [4]string
+	shares bool      // a script, and is not sent by itself
+	cmd    redis.Cmd // of one that is
+	args   [8]any
+	record any
+	n      int       // words
+	words  [4]string // the keys that the script reads besides the record, and what is packed
 }
 
 // put lets a call leave as soon as it can.

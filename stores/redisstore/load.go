@@ -33,7 +33,7 @@ func (s *Store) eval(ctx context.Context, v verb, r *quorum.Request, p *part, c 
 			s.moved(ctx, err)
 			return err
 		}
-		c.at, c.args[1] = at, at.sha[v]
+		c.at = at
 		switch err := server.lanes.do(ctx, c); {
 		case err == nil:
 			return nil

@@ -36,8 +36,12 @@ func (l *lanes) send(limit *alarm.Alarm, batch []*call) {
 	for _, c := range batch {
 		if c.again {
 			rest = append(rest, c)
-		} else {
-			l.end(c)
+			continue
+		}
+		free := c.shares && c.began != nil
+		l.end(c)
+		if free {
+			spare.Put(c)
 		}
 	}
 	if len(rest) > 0 {
@@ -71,12 +75,6 @@ func (l *lanes) alone(ctx context.Context, c *call) {
 	defer rescue(nil, c)
 	_ = l.client.Process(ctx, c.command(ctx))
 	c.answer()
-}
-
-// command is the call's own.
-func (c *call) command(ctx context.Context) *redis.Cmd {
-	c.cmd = *redis.NewCmd(ctx, c.args[:c.n]...) // a copy, so that call and command are one allocation
-	return &c.cmd
 }
 
 // answer keeps what the call's own command brought.

@@ -79,8 +79,7 @@ func (s *Store) Begin(q *quorum.Call) bool {
 		return true
 	}
 	c := s.call(v, r)
-	c.verb, c.began, c.ctx = v, q, q.Context()
-	c.limit, c.at, c.args[1] = r.Limit, at, at.sha[v]
+	c.began, c.ctx, c.limit, c.at = q, q.Context(), r.Limit, at
 	s.single.lanes.put(c)
 	return true
 }
@@ -89,7 +88,7 @@ func (s *Store) Begin(q *quorum.Call) bool {
 func (s *Store) ended(c *call) {
 	q := c.began
 	switch {
-	case redis.HasErrorPrefix(c.err, "NOSCRIPT"):
+	case c.err != nil && redis.HasErrorPrefix(c.err, "NOSCRIPT"): // which allocates
 		go s.repeat(q)
 	case c.err != nil:
 		q.End(quorum.Grant{}, s.wrap(c.verb, q.Request.Key, s.failed(c.ctx, c.at, c.err)))
