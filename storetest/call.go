@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ type call struct {
 	tokens map[held]int64
 	// composite is known from a grant that carries its members' votes.
 	composite bool
-	begun     bool // the last call of an Async store was
+	asked     *atomic.Uint32 // calls of an Async store
 }
 
 // held is a vote of an owner's attempt on a key.
@@ -43,7 +44,7 @@ type held struct {
 }
 
 func newCall(t *testing.T, f Factory, name string, r *result) *call {
-	c := &call{result: r, t: t, f: f, store: f.New(t), maxTTL: time.Minute, tokens: map[held]int64{}}
+	c := &call{result: r, t: t, f: f, store: f.New(t), maxTTL: time.Minute, tokens: map[held]int64{}, asked: new(atomic.Uint32)}
 	limits := c.store.Limits()
 	c.key = "storetest " + name
 	sum := fnv.New64a()
@@ -117,7 +118,7 @@ func (c *call) tryRelease(o quorum.Owner, mods ...mod) error {
 // ask makes a call: every second one of an Async store by Begin.
 func (c *call) ask(ctx context.Context, s quorum.Store, v quorum.Verb, r quorum.Request) (quorum.Grant, error) {
 	if async, ok := s.(quorum.Async); ok {
-		if c.begun = !c.begun; c.begun {
+		if c.asked.Add(1)%2 == 1 {
 			return begin(ctx, async, v, r)
 		}
 	}
