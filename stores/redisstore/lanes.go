@@ -137,6 +137,7 @@ func (l *lanes) run() {
 		switch {
 		case len(batch) > 0:
 			l.send(&limit, batch)
+			runtime.Gosched() // whoever was answered and calls again comes along
 		case len(late) == 0:
 			idle.Reset(laneIdle)
 			select {
