@@ -43,11 +43,12 @@ type Call struct {
 	Verb    Verb
 	Request Request // the store does not change it
 
-	ctx  context.Context
-	end  func(Grant, error) // of NewCall; else d is to hear of it
-	d    *driver
-	mark mark
-	over atomic.Bool
+	ctx   context.Context
+	end   func(Grant, error) // of NewCall; else d is to hear of it
+	d     *driver
+	mark  mark
+	tells bool // a function of the user's may hear what follows
+	over  atomic.Bool
 }
 
 // NewCall returns a call whose answer end is told, once. end must not block.
@@ -71,7 +72,7 @@ func (c *Call) End(g Grant, err error) {
 		c.end(g, err)
 		return
 	}
-	if l, ok := c.d.owner.(*Lease); ok && l.tells() {
+	if c.tells {
 		// The store's other answers are not to wait until that function returns.
 		c.d.hand(delivery{d: c.d, end: &ended{c, g, err}})
 	} else {
@@ -104,8 +105,9 @@ func (c *Call) answered(g Grant, err error) (next delivery, more bool) {
 
 // begin makes a call, by c, of an Async store, unless that would have to wait. A
 // panic of the store is an unknown outcome.
-func (j *delivery) begin(s Async, c *Call) (begun bool) {
-	c.Verb, c.Request, c.ctx, c.d, c.mark = Verb(j.call.Req.Verb), fromCore(j.call.Req), j.base, j.d, j.mark()
+func (j *delivery) begin(s Async, c *Call, tells bool) (begun bool) {
+	c.Verb, c.Request, c.ctx = Verb(j.call.Req.Verb), fromCore(j.call.Req), j.base
+	c.d, c.mark, c.tells = j.d, j.mark(), tells
 	defer func() {
 		if p := recover(); p != nil {
 			begun = true

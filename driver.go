@@ -126,6 +126,8 @@ func (d *driver) step(event func(now clock.Instant)) (last delivery, ok bool) {
 		calls = nil
 	}
 	base := d.base
+	lease, _ := d.owner.(*Lease)
+	tells := lease != nil && lease.tells()
 	d.mu.Unlock()
 	if news != nil {
 		news()
@@ -140,7 +142,7 @@ func (d *driver) step(event func(now clock.Instant)) (last delivery, ok bool) {
 			if begun == nil {
 				begun = make([]Call, len(calls))
 			}
-			if job.begin(s, &begun[i]) {
+			if job.begin(s, &begun[i], tells) {
 				continue
 			}
 		}
