@@ -17,14 +17,16 @@ import (
 //
 // It is an ability of the store itself. [As] does not look for it beneath
 // wrappers, which would be passed by: a wrapper that wants it has a Begin of
-// its own, and hands on a [NewCall].
+// its own, and hands on a [NewCall]. One that embeds a store with Begin, rather
+// than the interface Store, has Begin from it, and its own Acquire is not
+// called: let it embed the interface, or have a Begin that returns false.
 type Async interface {
 	Store
 	// Begin makes a call, as the verb's own method would, and ends it by
 	// [Call.End]. It does not wait for the server, and holds no lock while it
 	// ends a call: what End leads to may begin others. It returns false, and has
 	// done nothing, where it would have to wait, as for a first connection: the
-	// call is then made by the verb's own method.
+	// call is then made by the verb's own method, and an End of it is ignored.
 	Begin(c *Call) bool
 }
 
@@ -91,7 +93,7 @@ type ended struct {
 
 // answered brings the answer to the machine.
 func (c *Call) answered(g Grant, err error) (next delivery, more bool) {
-	if err == nil && c.Verb != VerbRelease {
+	if err == nil && c.Verb == VerbAcquire {
 		err = noToken(c.d.set.members[c.mark.store], g)
 	}
 	a := answerOf(g, err)
@@ -110,11 +112,16 @@ func (j *delivery) begin(s Async, c *Call, tells bool) (begun bool) {
 	c.d, c.mark, c.tells = j.d, j.mark(), tells
 	defer func() {
 		if p := recover(); p != nil {
+			if c.over.Load() {
+				panic(p) // it is what End led to that panicked, and no store
+			}
 			begun = true
 			c.End(Grant{}, panicError(s, p))
 		}
 	}()
-	return s.Begin(c)
+	// Who declines a call is not heard if it ends it as well; and who had ended it
+	// before has made it.
+	return s.Begin(c) || c.over.Swap(true)
 }
 
 // mark is what a call is known by when its answer comes.

@@ -13,7 +13,6 @@ import (
 	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/clock"
 	"github.com/quorumlock/quorum/stores/memstore"
-	"github.com/quorumlock/quorum/storetest"
 )
 
 // later is a memory store that ends a call after the caller has gone on, as one
@@ -276,9 +275,7 @@ func TestAsyncAnswersDoNotWaitForAnObserver(t *testing.T) {
 func TestAsyncIsNotLookedForBeneath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &later{Store: memstore.New("a", memstore.WithClock(clock.Go()))}
-		sp := storetest.Spoil(s)
-		defer sp.Close()
-		l, err := quorum.New(sp, quorum.WithClock(clock.Go()))
+		l, err := quorum.New(struct{ quorum.Store }{s}, quorum.WithClock(clock.Go()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,5 +287,105 @@ func TestAsyncIsNotLookedForBeneath(t *testing.T) {
 		if err := lease.Release(t.Context()); err != nil || s.begun.Load() != 0 || s.asked.Load() != 2 {
 			t.Errorf("%v, %d begun, %d asked", err, s.begun.Load(), s.asked.Load())
 		}
+	})
+}
+
+// A promotion hands the machine on to another lease while answers come.
+func TestAsyncPromotion(t *testing.T) {
+	asyncBed(t, func(_ *quorum.Call, carry func()) bool {
+		go carry()
+		return true
+	}, func(t *testing.T, l *quorum.Locker, _ []*later) {
+		for range 20 {
+			lease, err := l.Acquire(t.Context(), "k", quorum.Shared())
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			heir, err := lease.Promote(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := heir.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A store that ends a call and declines it has made it.
+func TestAsyncCallEndedAndDeclined(t *testing.T) {
+	asyncBed(t, func(_ *quorum.Call, carry func()) bool {
+		carry()
+		return false
+	}, func(t *testing.T, l *quorum.Locker, stores []*later) {
+		once(t, l)
+		if begun, asked := counts(stores); begun != 9 || asked != 0 {
+			t.Errorf("%d calls begun and %d made by the verbs' methods, want 9 and 0", begun, asked)
+		}
+	})
+}
+
+// An Extend that answers no token, or any but its floor, has lost the vote, as by
+// the verb's own method.
+func TestAsyncExtendWithoutToken(t *testing.T) {
+	asyncBed(t, func(c *quorum.Call, carry func()) bool {
+		if c.Verb == quorum.VerbExtend {
+			go c.End(quorum.Grant{}, nil)
+		} else {
+			go carry()
+		}
+		return true
+	}, func(t *testing.T, l *quorum.Locker, _ []*later) {
+		lease, err := l.Acquire(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		_ = lease.Extend(t.Context(), 20*time.Second)
+		if lease.Err() == nil {
+			t.Error("the lease stands on votes that answered another token than its own")
+		}
+	})
+}
+
+// nameless panics when it is asked for its name.
+type nameless struct {
+	*later
+	panics atomic.Bool
+}
+
+func (s *nameless) Name() string {
+	if s.panics.CompareAndSwap(true, false) {
+		panic("no name")
+	}
+	return s.later.Name()
+}
+
+// What panics beneath End is not the store's Begin, and nothing that a call's
+// outcome could hide.
+func TestAsyncPanicBeneathEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &nameless{later: &later{Store: memstore.New("a", memstore.WithClock(clock.Go()))}}
+		s.begin = func(c *quorum.Call, carry func()) bool {
+			if c.Verb == quorum.VerbAcquire {
+				s.panics.Store(true)
+				c.End(quorum.Grant{}, nil) // no token: the error of that names the store
+			} else {
+				carry()
+			}
+			return true
+		}
+		l, err := quorum.New(s, quorum.WithClock(clock.Go()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if p := recover(); p != "no name" {
+				t.Errorf("recovered %v, want the panic itself", p)
+			}
+		}()
+		_, err = l.TryAcquire(t.Context(), "k")
+		t.Errorf("returned %v", err)
 	})
 }

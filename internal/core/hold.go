@@ -41,7 +41,7 @@ func (q *Quorum) extended(now clock.Instant, i int, c call, a Answer) {
 	}
 	s.outcome = a.Outcome
 	if c.round == q.round.n && a.Outcome == Granted {
-		q.round.readers = max(q.round.readers, uint16(min(a.Readers, math.MaxUint16)))
+		q.round.readers = max(q.round.readers, uint16(min(max(a.Readers, 0), math.MaxUint16)))
 	}
 	unowned := a.Outcome == NotHeld && q.cfg.Bugs.has(BugWriteBackUnowned)
 	switch {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +102,7 @@ func (b *bundled) share() {
 		case err != nil && !refusesOne(err):
 			c.err = err
 		case line == "":
-			c.again = true
+			c.again, c.err = true, errAgain
 		case c.letter == 'r':
 			c.row = int64(1)
 		default:
@@ -116,6 +117,9 @@ func (b *bundled) share() {
 func refusesOne(err error) bool {
 	return (redis.HasErrorPrefix(err, "OOM") || redis.HasErrorPrefix(err, "NOPERM")) && !strings.Contains(err.Error(), "script: ")
 }
+
+// errAgain is for a call whose owner is gone before it could be sent again.
+var errAgain = quorum.Undelivered(errors.New("it could not share a script"))
 
 func (b *bundled) proves() bool {
 	return slices.ContainsFunc(b.calls, func(c *call) bool { return c.proves })

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -69,7 +70,6 @@ type call struct {
 func (l *lanes) put(c *call) {
 	c.again, c.line, c.row, c.err, c.came = false, "", nil, nil, time.Now()
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.waiting = append(l.waiting, c)
 	switch {
 	case l.idle > 0:
@@ -78,6 +78,23 @@ func (l *lanes) put(c *call) {
 	case l.running < laneCount:
 		l.running++
 		go l.run()
+	}
+	var late []*call // where no lane comes back, so that they do not gather
+	for len(l.waiting) > 0 && l.waiting[0].late(c.came) {
+		late = append(late, l.waiting[0])
+		l.waiting = slices.Delete(l.waiting, 0, 1)
+	}
+	l.mu.Unlock()
+	l.endLate(late)
+}
+
+// late reports whether a call has waited for its whole limit.
+func (c *call) late(now time.Time) bool { return c.limit > 0 && now.Sub(c.came) >= c.limit }
+
+func (l *lanes) endLate(late []*call) {
+	for _, c := range late {
+		c.err = overdue(context.DeadlineExceeded)
+		l.end(c)
 	}
 }
 
@@ -125,15 +142,19 @@ func (l *lanes) run() {
 	idle := time.NewTimer(laneIdle)
 	defer idle.Stop()
 	var batch, late []*call
+	left := false
+	defer func() {
+		if !left {
+			l.torn(batch)
+		}
+	}()
 	for {
 		var more bool
 		if batch, late, more = l.take(batch[:0], late[:0]); !more {
+			left = true
 			return
 		}
-		for _, c := range late {
-			c.err = overdue(context.DeadlineExceeded)
-			l.end(c)
-		}
+		l.endLate(late)
 		switch {
 		case len(batch) > 0:
 			l.send(&limit, batch)
@@ -144,7 +165,7 @@ func (l *lanes) run() {
 			case <-l.wake:
 				runtime.Gosched() // whoever is about to call as well comes along
 			case <-idle.C:
-				if l.quit() {
+				if left = l.quit(); left {
 					return
 				}
 			}
@@ -170,7 +191,7 @@ func (l *lanes) take(batch, late []*call) (some, over []*call, more bool) {
 	}
 	now := time.Now()
 	for _, c := range l.waiting[:n] {
-		if c.limit > 0 && now.Sub(c.came) >= c.limit {
+		if c.late(now) {
 			late = append(late, c)
 		} else {
 			batch = append(batch, c)
@@ -192,6 +213,22 @@ func (l *lanes) quit() bool {
 	l.running--
 	return true
 }
+
+// torn ends a lane that a hook of the client ended, as the end of a test does,
+// and what it was to send: who knows how far it came.
+func (l *lanes) torn(batch []*call) {
+	l.mu.Lock()
+	l.running--
+	l.mu.Unlock()
+	for _, c := range batch {
+		if c != nil {
+			c.err = errTorn
+			l.end(c)
+		}
+	}
+}
+
+var errTorn = errors.New("a hook of the client ended its goroutine")
 
 // close ends the lanes that are idle, and the others when nothing waits.
 func (l *lanes) close() {

@@ -109,8 +109,8 @@ func TestABatchThatFindsNoScripts(t *testing.T) {
 	}
 }
 
-// TestAHangingServerHoldsNobodyBeyondItsTime: a batch is sent by the call whose
-// time is over last, and the others do not wait for it.
+// TestAHangingServerHoldsNobodyBeyondItsTime: a trip lasts as long as the call
+// whose time is over last, and the others do not wait for it.
 func TestAHangingServerHoldsNobodyBeyondItsTime(t *testing.T) {
 	node := testserver.Redis(t)
 	s := store(t, client(t, node.Addr))

@@ -44,7 +44,6 @@ type Store struct {
 
 // Each of them is found by quorum.As.
 var (
-	_ quorum.Async      = (*Store)(nil)
 	_ quorum.HighWater  = (*Store)(nil)
 	_ quorum.Inspector  = (*Store)(nil)
 	_ quorum.Watcher    = (*Store)(nil)
@@ -52,6 +51,8 @@ var (
 	_ quorum.Adviser    = (*Store)(nil)
 	_ io.Closer         = (*Store)(nil)
 )
+
+var _ quorum.Async = (*Store)(nil)
 
 // New returns the store that client reaches, under the name that all clients
 // know it by. It does no I/O. A Ring is refused with [quorum.ErrUnsupported].
@@ -126,6 +127,10 @@ func (s *Store) Close() error {
 	if s.single != nil {
 		s.single.lanes.close()
 	}
+	s.shards.Range(func(_, of any) bool {
+		of.(*shard).lanes.close()
+		return true
+	})
 	if s.owned == nil {
 		return nil
 	}

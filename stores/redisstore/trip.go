@@ -11,18 +11,18 @@ import (
 )
 
 // send sends a batch, and once more those of its calls that could not share a
-// script. The end of one call's context must not end the others.
+// script. The end of one call's context must not end the others. What has ended
+// is taken off the batch.
 func (l *lanes) send(limit *alarm.Alarm, batch []*call) {
 	ctx, c := context.Background(), batch[0]
 	if len(batch) == 1 {
 		ctx = c.ctx
 	}
-	if left, some := longestLeft(batch); some {
-		ctx = limit.Set(ctx, left)
-		defer limit.Stop()
-	}
+	ctx = limit.Set(ctx, longestLeft(batch))
+	defer limit.Stop()
 	if len(batch) == 1 && !c.proves {
 		l.alone(ctx, c)
+		batch[0] = nil
 		l.end(c)
 		return
 	}
@@ -33,42 +33,47 @@ func (l *lanes) send(limit *alarm.Alarm, batch []*call) {
 		}
 	}
 	var rest []*call
-	for _, c := range batch {
-		if c.again {
+	for i, c := range batch {
+		if c.again && c.ctx.Err() == nil { // else its owner may have gone on
 			rest = append(rest, c)
 			continue
 		}
+		batch[i] = nil
 		free := c.shares && c.began != nil
 		l.end(c)
 		if free {
+			*c = call{}
 			spare.Put(c)
 		}
 	}
-	if len(rest) > 0 {
-		l.trip(ctx, nil, rest, rest)
-		for _, c := range rest {
-			l.end(c)
-		}
+	if len(rest) == 0 {
+		return
+	}
+	l.trip(ctx, nil, rest, rest)
+	clear(batch)
+	for _, c := range rest {
+		l.end(c)
 	}
 }
 
-// longestLeft is how long the one whose time is over last may still take, if every
-// call of a batch is bounded.
-func longestLeft(batch []*call) (left time.Duration, bounded bool) {
+// longestLeft is how long the one whose time is over last may still take.
+func longestLeft(batch []*call) (left time.Duration) {
 	for _, c := range batch {
 		mine := c.limit
-		if end, ok := c.ctx.Deadline(); ok {
-			if until := time.Until(end); mine <= 0 || until < mine {
-				mine = max(until, 1)
-			}
-		}
 		if mine <= 0 {
-			return 0, false
+			mine = unlimited
+		}
+		if end, ok := c.ctx.Deadline(); ok {
+			mine = max(min(mine, time.Until(end)), 1)
 		}
 		left = max(left, mine)
 	}
-	return left, true
+	return left
 }
+
+// unlimited is the limit of a call without one, which no Locker makes: others
+// leave with it.
+const unlimited = 10 * time.Second
 
 // alone sends one call without a pipeline.
 func (l *lanes) alone(ctx context.Context, c *call) {
