@@ -28,10 +28,13 @@ type lanes struct {
 
 	mu      sync.Mutex
 	waiting []*call
-	running int // lanes
-	idle    int // of these, without those that were woken
-	wake    chan struct{}
-	closed  bool // no lane stays idle
+	running int         // lanes
+	idle    int         // of these, without those that were woken
+	wake    chan bool   // to one of these: true is that something waits, false that it is to end
+	rested  time.Time   // when a lane fell idle last
+	sweep   *time.Timer // ends the lanes when nothing came for long; made when first needed
+	sweeps  bool        // the timer runs
+	closed  bool        // no lane stays idle
 }
 
 const (
@@ -74,7 +77,7 @@ func (l *lanes) put(c *call) {
 	switch {
 	case l.idle > 0:
 		l.idle--
-		l.wake <- struct{}{} // it has room for all lanes
+		l.wake <- true // it has room for all lanes
 	case l.running < laneCount:
 		l.running++
 		go l.run()
@@ -139,8 +142,6 @@ func overdue(why error) error {
 func (l *lanes) run() {
 	var limit alarm.Alarm
 	defer limit.Close()
-	idle := time.NewTimer(laneIdle)
-	defer idle.Stop()
 	var batch, late []*call
 	left := false
 	defer func() {
@@ -160,15 +161,10 @@ func (l *lanes) run() {
 			l.send(&limit, batch)
 			runtime.Gosched() // whoever was answered and calls again comes along
 		case len(late) == 0:
-			idle.Reset(laneIdle)
-			select {
-			case <-l.wake:
-				runtime.Gosched() // whoever is about to call as well comes along
-			case <-idle.C:
-				if left = l.quit(); left {
-					return
-				}
+			if left = !<-l.wake; left {
+				return
 			}
+			runtime.Gosched() // whoever is about to call as well comes along
 		}
 		clear(batch)
 		clear(late)
@@ -180,16 +176,16 @@ func (l *lanes) run() {
 func (l *lanes) take(batch, late []*call) (some, over []*call, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
 	n := min(len(l.waiting), laneLoad)
+	if n == 0 && l.closed {
+		l.running--
+		return batch, late, false
+	}
 	if n == 0 {
-		if l.closed {
-			l.running--
-			return batch, late, false
-		}
-		l.idle++
+		l.rest(now)
 		return batch, late, true
 	}
-	now := time.Now()
 	for _, c := range l.waiting[:n] {
 		if c.late(now) {
 			late = append(late, c)
@@ -201,17 +197,39 @@ func (l *lanes) take(batch, late []*call) (some, over []*call, more bool) {
 	return batch, late, true
 }
 
-// quit ends a lane that has been idle for long, unless it was woken just now.
-func (l *lanes) quit() bool {
+// rest counts a lane as idle. The caller holds mu.
+func (l *lanes) rest(now time.Time) {
+	l.idle++
+	l.rested = now
+	switch {
+	case l.sweeps:
+		return
+	case l.sweep == nil:
+		l.sweep = time.AfterFunc(laneIdle, l.dismiss)
+	default:
+		l.sweep.Reset(laneIdle)
+	}
+	l.sweeps = true
+}
+
+// dismiss ends the lanes that are idle, when none was at work for long.
+func (l *lanes) dismiss() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.idle == 0 {
-		<-l.wake // it is there: who took this lane off sent it under mu
-		return false
+	if left := laneIdle - time.Since(l.rested); left > 0 && l.idle > 0 {
+		l.sweep.Reset(left)
+		return
 	}
-	l.idle--
-	l.running--
-	return true
+	l.sweeps = false
+	l.endIdle()
+}
+
+// endIdle ends the lanes that are idle. The caller holds mu.
+func (l *lanes) endIdle() {
+	l.running -= l.idle
+	for ; l.idle > 0; l.idle-- {
+		l.wake <- false
+	}
 }
 
 // torn ends a lane that a hook of the client ended, as the end of a test does,
@@ -235,8 +253,9 @@ func (l *lanes) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	for ; l.idle > 0; l.idle-- {
-		l.wake <- struct{}{}
+	l.endIdle()
+	if l.sweep != nil {
+		l.sweep.Stop()
 	}
 }
 

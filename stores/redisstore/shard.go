@@ -28,7 +28,7 @@ type shard struct {
 func (s *Store) newShard(client redis.UniversalClient) *shard {
 	return &shard{
 		store: s, client: client, lanes: lanes{
-			client: client, replicas: s.replicas, patience: s.patience, ended: s.ended, wake: make(chan struct{}, laneCount),
+			client: client, replicas: s.replicas, patience: s.patience, ended: s.ended, wake: make(chan bool, 2*laneCount),
 		},
 		loading: make(chan struct{}, 1), families: make(map[family]*scripts),
 	}
