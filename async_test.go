@@ -99,15 +99,21 @@ func counts(stores []*later) (begun, asked int64) {
 	return begun, asked
 }
 
+// wantBegun wants each of the nine calls of once to be begun, and made once.
+func wantBegun(t *testing.T, l *quorum.Locker, stores []*later) {
+	t.Helper()
+	once(t, l)
+	if begun, asked := counts(stores); begun != 9 || asked != 0 {
+		t.Errorf("%d calls begun and %d made by the verbs' methods, want 9 and 0", begun, asked)
+	}
+}
+
 func TestAsyncCallsAreBegun(t *testing.T) {
 	asyncBed(t, func(_ *quorum.Call, carry func()) bool {
 		go carry()
 		return true
 	}, func(t *testing.T, l *quorum.Locker, stores []*later) {
-		once(t, l)
-		if begun, asked := counts(stores); begun != 9 || asked != 0 {
-			t.Errorf("%d calls begun and %d made by the verbs' methods, want 9 and 0", begun, asked)
-		}
+		wantBegun(t, l, stores)
 	})
 }
 
@@ -319,10 +325,7 @@ func TestAsyncCallEndedAndDeclined(t *testing.T) {
 		carry()
 		return false
 	}, func(t *testing.T, l *quorum.Locker, stores []*later) {
-		once(t, l)
-		if begun, asked := counts(stores); begun != 9 || asked != 0 {
-			t.Errorf("%d calls begun and %d made by the verbs' methods, want 9 and 0", begun, asked)
-		}
+		wantBegun(t, l, stores)
 	})
 }
 
