@@ -77,10 +77,8 @@ func (c *Call) End(g Grant, err error) {
 	if c.tells {
 		// The store's other answers are not to wait until that function returns.
 		c.d.hand(delivery{d: c.d, end: &ended{c, g, err}})
-	} else {
-		if last, ok := c.answered(g, err); ok {
-			c.d.hand(last)
-		}
+	} else if last, ok := c.answered(g, err); ok {
+		c.d.hand(last)
 	}
 }
 

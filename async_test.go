@@ -76,14 +76,21 @@ func asyncBed(t *testing.T, begin func(c *quorum.Call, carry func()) bool, f fun
 	})
 }
 
-// once takes a lock, has it renewed and gives it back.
-func once(t *testing.T, l *quorum.Locker) {
+// taken takes a lock, and waits for the third store's answer too.
+func taken(t *testing.T, l *quorum.Locker, options ...quorum.Option) *quorum.Lease {
 	t.Helper()
-	lease, err := l.Acquire(t.Context(), "k")
+	lease, err := l.Acquire(t.Context(), "k", options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Wait() // for the third store
+	synctest.Wait()
+	return lease
+}
+
+// once takes a lock, has it renewed and gives it back.
+func once(t *testing.T, l *quorum.Locker) {
+	t.Helper()
+	lease := taken(t, l)
 	if err := lease.Extend(t.Context(), time.Minute); err != nil {
 		t.Error(err)
 	}
@@ -145,11 +152,7 @@ func TestAsyncCallEndsOnce(t *testing.T) {
 		go carry()
 		return true
 	}, func(t *testing.T, l *quorum.Locker, _ []*later) {
-		lease, err := l.Acquire(t.Context(), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		lease := taken(t, l)
 		first.End(quorum.Grant{Token: 1000}, nil)
 		first.End(quorum.Grant{}, errors.New("no"))
 		for _, v := range lease.Votes() {
@@ -218,11 +221,7 @@ func TestAsyncCallThatEndsLate(t *testing.T) {
 		}()
 		return true
 	}, func(t *testing.T, l *quorum.Locker, _ []*later) {
-		lease, err := l.Acquire(t.Context(), "k", quorum.AskOrder(quorum.AllAtOnce))
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		lease := taken(t, l, quorum.AskOrder(quorum.AllAtOnce))
 		if err := lease.Extend(t.Context(), time.Minute); !errors.Is(err, quorum.ErrNoQuorum) {
 			t.Errorf("%v, want no quorum", err)
 		}
@@ -303,11 +302,7 @@ func TestAsyncPromotion(t *testing.T) {
 		return true
 	}, func(t *testing.T, l *quorum.Locker, _ []*later) {
 		for range 20 {
-			lease, err := l.Acquire(t.Context(), "k", quorum.Shared())
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
+			lease := taken(t, l, quorum.Shared())
 			heir, err := lease.Promote(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -340,11 +335,7 @@ func TestAsyncExtendWithoutToken(t *testing.T) {
 		}
 		return true
 	}, func(t *testing.T, l *quorum.Locker, _ []*later) {
-		lease, err := l.Acquire(t.Context(), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		lease := taken(t, l)
 		_ = lease.Extend(t.Context(), 20*time.Second)
 		if lease.Err() == nil {
 			t.Error("the lease stands on votes that answered another token than its own")

@@ -52,7 +52,8 @@ func (s *Store) call(v verb, r *quorum.Request) *call {
 		cut()
 	}
 	c := spare.Get().(*call)
-	*c = call{verb: v, record: p.record, n: n, proves: s.replicas > 0 && (v == acquire || v == extend)}
+	c.verb, c.record, c.n = v, p.record, n
+	c.proves = s.replicas > 0 && (v == acquire || v == extend)
 	text, from := string(b), 0
 	for i, to := range ends[:n] {
 		c.words[i], from = text[from:to], to
@@ -63,7 +64,7 @@ func (s *Store) call(v verb, r *quorum.Request) *call {
 	return c
 }
 
-// spare calls are used again once nobody knows them: those that were begun and shared
+// spare calls are empty, and used again once nobody knows them: those that were begun and shared
 // a script, so that nothing of them was given to the client.
 var spare = sync.Pool{New: func() any { return &call{} }}
 

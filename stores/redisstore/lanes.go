@@ -166,8 +166,7 @@ func (l *lanes) run() {
 			}
 			runtime.Gosched() // whoever is about to call as well comes along
 		}
-		clear(batch)
-		clear(late)
+		clear(late) // send has emptied the batch
 	}
 }
 

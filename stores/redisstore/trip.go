@@ -98,7 +98,7 @@ func (c *call) answer() {
 func rescue(batch []*call, more ...*call) {
 	if p := recover(); p != nil {
 		for _, c := range append(more, batch...) {
-			c.again, c.err = false, fmt.Errorf("the client panicked: %v", p)
+			c.err = fmt.Errorf("the client panicked: %v", p)
 		}
 	}
 }
@@ -125,7 +125,6 @@ func (l *lanes) trip(ctx context.Context, bundles []*bundled, singles, all []*ca
 	}
 	_, _ = pipe.Exec(ctx)
 	for _, c := range singles {
-		c.again = false
 		c.answer()
 	}
 	if !proves {
