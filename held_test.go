@@ -106,7 +106,7 @@ func TestManyLeases(t *testing.T) {
 			t.Error(err)
 		}
 		within(t, "Close", time.Since(began), 0, time.Second)
-		if n := c.most(); n > 200 {
+		if n := c.most(); n > 300 {
 			t.Errorf("Close made %d calls to a store at a time", n)
 		}
 	})

@@ -108,7 +108,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, options ...Option) (*L
 
 // takes checks what was asked for, and takes it.
 func (l *Locker) takes(ctx context.Context, key string, s *settings, err error) (*Lease, error) {
-	if err == nil {
+	if err == nil && s != &l.def { // which New has checked
 		err = s.check(l.set)
 	}
 	if err == nil {

@@ -27,14 +27,14 @@ AskOrder first then rest
 Backoff 10ms 1s
 CallLimit 0s
 ReleaseLimit 5s
-InFlight 128
+InFlight 256
 Drift 0.01 2ms
 Expiring 0s
 MaxHold 0s
 Mode exclusive
 Label ""
 Observe false
-WithClock clock.system
+WithClock *clock.system
 Cluster false
 `
 

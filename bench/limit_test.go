@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
@@ -23,7 +24,9 @@ import (
 // sends, to all servers at once, by the same client, with no protocol around
 // them. Of each server one goroutine sends what waits for it in one pipeline, 64
 // calls in a script as quorum's store does, and whoever sent waits until all
-// servers have answered.
+// servers have answered. Each lock has a name and a random owner of its own, as
+// those of any library have: a server that meets the same texts again and again
+// has less to do.
 var limit = row{name: "limit", commands: []string{"evalsha", "eval"}, open: func(s *servers) locks {
 	l := &limitLocks{}
 	for i, v := range s.recorded() {
@@ -39,10 +42,11 @@ var limit = row{name: "limit", commands: []string{"evalsha", "eval"}, open: func
 // recordedKey is the name of the lock whose commands were recorded.
 const recordedKey = "a name that stands for another"
 
-// recorded is what one server was sent for one lock, and the name of the script
-// that calls can share.
+// recorded is what one server was sent for one lock, whose it was, and the name
+// of the script that calls can share.
 type recorded struct {
 	acquire, release []any
+	owner            string // in hexadecimal digits
 	batch            string
 }
 
@@ -105,7 +109,7 @@ func (r *recorder) cycle() (last recorded) {
 		packed := strings.Fields(args[len(args)-1].(string))
 		switch {
 		case strings.HasPrefix(packed[0], "nw"):
-			last.acquire = args
+			last.acquire, last.owner = args, packed[0][3:]
 		case len(packed) == 3:
 			last.release = args
 		}
@@ -151,30 +155,35 @@ func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 type limitLocks struct{ nodes []*limitNode }
 
 func (l *limitLocks) acquire(ctx context.Context, key string) (held, error) {
-	return limitHeld{l, key}, l.all(ctx, key, func(n *limitNode) []any { return n.acquire })
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return nil, err
+	}
+	h := limitHeld{l, key, hex.EncodeToString(id[:])}
+	return h, h.all(ctx, func(n *limitNode) []any { return n.acquire })
 }
 
 type limitHeld struct {
 	*limitLocks
-	key string
+	key, owner string
 }
 
 func (h limitHeld) Release(ctx context.Context) error {
-	return h.all(ctx, h.key, func(n *limitNode) []any { return n.release })
+	return h.all(ctx, func(n *limitNode) []any { return n.release })
 }
 
-// all sends every server its command for a key, and waits for the answers.
-func (l *limitLocks) all(ctx context.Context, key string, of func(*limitNode) []any) error {
+// all sends every server its command for the lock, and waits for the answers.
+func (h limitHeld) all(ctx context.Context, of func(*limitNode) []any) error {
 	var answered sync.WaitGroup
-	answered.Add(len(l.nodes))
-	cmds := make([]*redis.Cmd, len(l.nodes))
+	answered.Add(len(h.nodes))
+	cmds := make([]*redis.Cmd, len(h.nodes))
 	var text [8]any // the same to all servers, but for the script's name
-	for i, n := range l.nodes {
+	for i, n := range h.nodes {
 		args := of(n)
 		if i == 0 {
 			for j, a := range args {
 				if s, ok := a.(string); ok {
-					a = strings.Replace(s, recordedKey, key, 1)
+					a = strings.Replace(strings.Replace(s, recordedKey, h.key, 1), n.owner, h.owner, 1)
 				}
 				text[j] = a
 			}

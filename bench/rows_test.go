@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quorumlock/quorum"
@@ -98,10 +98,10 @@ func (s *servers) declared(set quorum.Store, options ...quorum.Option) *quorum.L
 }
 
 // keys names locks so that no two samples share one: what a cancelled waiter of
-// one row may have left must not be in the way of another. The names of one
-// worker are alike in length, since bytes are counted.
+// one row may have left must not be in the way of another. All names are alike
+// in length, whosever they are: bytes are counted, and a server has work by them.
 func keys(r row, round int, fresh bool) func(worker, cycle int) string {
-	prefix := fmt.Sprintf("%s:%03d:", strings.NewReplacer(" ", "", ",", "").Replace(r.name), round)
+	prefix := fmt.Sprintf("%08x:%03d:", crc32.ChecksumIEEE([]byte(r.name)), round)
 	if fresh {
 		return func(worker, cycle int) string { return fmt.Sprintf("%s%04d:%06d", prefix, worker, cycle) }
 	}

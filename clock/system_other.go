@@ -7,4 +7,8 @@ package clock
 // count the time asleep, as the Go runtime chooses.
 func System() Clock { return process }
 
+// Machine returns a clock whose readings all processes of this machine share.
+// This operating system has none: it is that of [System].
+func Machine() Clock { return process }
+
 var process = Go()

@@ -12,8 +12,9 @@ type Room struct {
 	trips   []*trip // nobody's at present, and zero
 }
 
-// roomTrips is how many trips a room keeps for the next event.
-const roomTrips = MaxMembers
+// roomTrips is how many trips a room keeps for the next events. Where answers
+// come in bursts, many leases begin one after another, and then many end.
+const roomTrips = 128
 
 // Lend gives l the room for an event, until [Lease.Vacate]. It reports whether l
 // was at rest: it then knows nothing of the stores' pace.

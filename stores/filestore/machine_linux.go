@@ -25,7 +25,7 @@ func thisMachine() (*machine, error) {
 		return nil, fmt.Errorf("read the groups of this process: %w", err)
 	}
 	return &machine{
-		boot: boot, clock: clock.System(), wall: time.Now,
+		boot: boot, clock: clock.Machine(), wall: time.Now,
 		user: os.Geteuid(), groups: append(groups, os.Getegid()),
 		owner: owner, identity: platform.Identity, tryLock: tryLock, network: platform.Network, untouched: untouched,
 		sync: (*os.File).Sync,

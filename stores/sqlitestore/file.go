@@ -30,7 +30,7 @@ func thisMachine() (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{boot: boot, clock: clock.System(), wall: time.Now, network: platform.Network}, nil
+	return &machine{boot: boot, clock: clock.Machine(), wall: time.Now, network: platform.Network}, nil
 }
 
 var errReplaced = errors.New("the file was removed or replaced by another since it was opened; " +
