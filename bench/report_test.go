@@ -125,7 +125,7 @@ func (m *measured) w4() {
 
 func (m *measured) w5() {
 	for _, n := range []int{3, 5} {
-		t := latency(m.b, n, millisecond, m.plan(5, 300*time.Millisecond), slices.Concat([]row{limit}, orders, redlock))
+		t := latency(m.b, n, millisecond, m.plan(10, 300*time.Millisecond), slices.Concat([]row{limit}, orders, redlock))
 		m.keep("W5", "Uncontended, 1 ms each way, ", t, latencyColumns[:5])
 	}
 }
@@ -139,7 +139,7 @@ func (m *measured) w6() {
 		commands.add(r.name)
 	}
 	for _, n := range servers6 {
-		t := latency(m.b, n, millisecond, m.plan(3, 250*time.Millisecond), rows)
+		t := latency(m.b, n, millisecond, m.plan(8, 250*time.Millisecond), rows)
 		if !t.measured {
 			m.b.Logf("W6, %s: not measured", t.name)
 			continue

@@ -98,8 +98,9 @@ func (m *measured) aims() []aim {
 		least(1, m.of("W4 N = 5", byDefault.name, st.name+" success"), "W4, "+st.name+": success")
 	}
 	grown := func(r row, from string) {
-		ratio := m.of("W6 N = 9", r.name, "cycle") / m.of("W6 "+from, r.name, "cycle")
-		most(1.5, ratio, "W6, "+r.name+": a cycle at N = 9 over one at "+from)
+		growth := func(r row) float64 { return m.of("W6 N = 9", r.name, "cycle") / m.of("W6 "+from, r.name, "cycle") }
+		most(1.5, growth(r), "W6, "+r.name+": a cycle at N = 9 over one at "+from)
+		most(1.1, growth(r)/growth(limit), "W6, "+r.name+": that growth over the limit's")
 	}
 	grown(allAtOnce, "N = 1")
 	grown(firstRest, "N = 3") // at N = 1 it takes a round trip less
