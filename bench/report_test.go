@@ -100,7 +100,11 @@ func (m *measured) w2() {
 				if fresh || workers == 1024 { // who opens a connection or a session for each has no place there
 					rows = slices.DeleteFunc(rows, func(r row) bool { return r.lone })
 				}
-				t := throughput(m.b, n, workers, fresh, m.plan(3, 300*time.Millisecond), rows)
+				length := 300 * time.Millisecond
+				if workers == 1024 { // each is to come round often, once its stack has grown
+					length *= 3
+				}
+				t := throughput(m.b, n, workers, fresh, m.plan(3, length), rows)
 				m.keep("W2", "Throughput, ", t, throughputColumns)
 			}
 		}

@@ -75,7 +75,7 @@ func (l load) run() []cycle {
 
 func (l load) work(waiting, bounded context.Context, start time.Time, worker int) []cycle {
 	mine := l.locks[worker%len(l.locks)]
-	out := make([]cycle, 0, 1024)
+	out := make([]cycle, 0, 16+16384/l.workers) // all together little, or a thousand workers measure the collector
 	last := time.Duration(-1)
 	for i := 0; l.cycles == 0 || i < l.cycles; i++ {
 		c := cycle{worker: worker, asked: time.Since(start)}
