@@ -102,7 +102,8 @@ var bodies = [verbs]string{
 
 // alone is the usual part of a verb in front of the whole.
 func alone(part string) string {
-	return usualLua + "if steady then\nlocal k, packed, reply = 2, ARGV[1]\n" + part + "if reply then return reply end\nend\n"
+	return usualLua + "if steady then\nlocal k, packed, reply = 2, ARGV[1]\n" + part +
+		"if gone[1] then call('DEL', gone[1]) end\nif reply then return reply end\nend\n"
 }
 
 // function makes the usual part of a verb a function of its letter.

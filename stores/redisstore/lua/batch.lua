@@ -12,4 +12,5 @@ for i = 1, #letters do
   replies[i] = reply or ''
   k = k + (verb == 'a' and 3 or 2)
 end
+if gone[1] then call('DEL', unpack(gone)) end
 return table.concat(replies, '\n')

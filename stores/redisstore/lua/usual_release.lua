@@ -6,6 +6,6 @@ repeat
   if find(vote, who, 1, true) ~= 1 then break end
   local ends = match(vote, '^%d+ (%d+) ', #who + 1)
   if not ends or ends + 0 <= now then break end
-  call('DEL', KEYS[k])
+  gone[#gone + 1] = KEYS[k]
   reply = 1
 until true
