@@ -12,10 +12,10 @@ import (
 const clockBoottime = 7
 
 // System returns the clock that leases use by default: on Linux
-// CLOCK_BOOTTIME, to 10 µs: it counts the time the machine sleeps. Inside a
-// testing/synctest bubble it is the true time.
+// CLOCK_BOOTTIME, which counts the time the machine sleeps, to 10 µs. Inside a
+// testing/synctest bubble it is the true time and not the bubble's.
 func System() Clock {
-	if origin.UnixNano() > year2100 { // nor is it with those that are compared with one from then
+	if origin == origin.Round(0) { // the process began while the wall clock showed an absurd year, see readGo
 		return machine{}
 	}
 	return process
@@ -45,9 +45,11 @@ var process = newSystem(readGo, boottime)
 var origin = time.Now()
 
 // readGo reads the wall clock, in nanoseconds since 1970, and CLOCK_MONOTONIC.
-func readGo() (wall int64, up Instant) {
+// The second is not to be had in a synctest bubble, nor where the wall clock
+// shows an absurd year: Go drops it there.
+func readGo() (wall int64, up Instant, ok bool) {
 	t := time.Now()
-	return t.UnixNano(), Instant(t.Sub(origin))
+	return t.UnixNano(), Instant(t.Sub(origin)), t != t.Round(0)
 }
 
 // system is CLOCK_BOOTTIME, which costs a system call where Go's two own
@@ -56,9 +58,9 @@ func readGo() (wall int64, up Instant) {
 // and CLOCK_MONOTONIC does not. So while the two keep their distance, to within
 // near, the time asleep is what it was, and else it is looked up. The one sleep
 // that would be missed is one of which the wall clock was set back by as much,
-// to within near, before anything here was read again.
+// to within near, before the clocks were compared again.
 type system struct {
-	read func() (wall int64, up Instant)
+	read func() (wall int64, up Instant, ok bool)
 	boot func() Instant
 	seen atomic.Pointer[distances]
 }
@@ -67,15 +69,9 @@ type system struct {
 // from CLOCK_MONOTONIC, and of CLOCK_BOOTTIME.
 type distances struct{ wall, asleep int64 }
 
-const (
-	near = int64(10 * time.Microsecond)
-	// The wall clock of a synctest bubble shows 2000 at first, and is no clock of
-	// this machine. From 2157 on Go's readings are without CLOCK_MONOTONIC.
-	year2001 = 978307200 * int64(time.Second)
-	year2100 = 4102444800 * int64(time.Second)
-)
+const near = int64(10 * time.Microsecond)
 
-func newSystem(read func() (int64, Instant), boot func() Instant) *system {
+func newSystem(read func() (int64, Instant, bool), boot func() Instant) *system {
 	s := &system{read: read, boot: boot}
 	s.seen.Store(&distances{})
 	return s
@@ -83,8 +79,8 @@ func newSystem(read func() (int64, Instant), boot func() Instant) *system {
 
 // Now implements [Clock].
 func (s *system) Now() Instant {
-	wall, up := s.read() // a sleep between the two is seen now, or at the next reading
-	if wall < year2001 || wall > year2100 {
+	wall, up, ok := s.read() // a sleep between the two is seen now, or at the next reading
+	if !ok {
 		return s.boot()
 	}
 	seen := s.seen.Load()
@@ -98,9 +94,9 @@ func (s *system) Now() Instant {
 // distances behind that the next Now does not find, so that it looks again.
 func (s *system) look(wall int64, up Instant, seen *distances) Instant {
 	boot := s.boot()
-	_, after := s.read()
-	if int64(after-up) > near {
-		return max(boot, up+Instant(seen.asleep)) // it was held up: another reading may do better
+	_, after, _ := s.read()
+	if int64(after-up) > near { // it was held up: another reading may do better
+		return max(boot, up+Instant(seen.asleep))
 	}
 	asleep := int64(boot - up) // or less, by what passed between the two
 	if off := asleep - seen.asleep; off <= near && off >= -near {

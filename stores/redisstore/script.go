@@ -88,9 +88,9 @@ var batchLua string
 
 // bodies are the scripts without the literals that stand in front.
 var bodies = [verbs]string{
-	acquire:  startLua + alone(usualAcquireLua) + recordLua + nameLua + queueLua + replyLua + acquireLua,
-	extend:   startLua + alone(usualExtendLua) + recordLua + nameLua + queueLua + replyLua + extendLua,
-	release:  startLua + alone(usualReleaseLua) + recordLua + nameLua + queueLua + replyLua + releaseLua,
+	acquire:  startLua + alone(usualAcquireLua, "") + recordLua + nameLua + queueLua + replyLua + acquireLua,
+	extend:   startLua + alone(usualExtendLua, "") + recordLua + nameLua + queueLua + replyLua + extendLua,
+	release:  startLua + alone(usualReleaseLua, "call('DEL', KEYS[2]) ") + recordLua + nameLua + queueLua + replyLua + releaseLua,
 	readStep: startLua + recordLua + stepLua,
 	raise:    startLua + recordLua + raiseLua,
 	inspect:  startLua + recordLua + nameLua + inspectLua,
@@ -100,10 +100,9 @@ var bodies = [verbs]string{
 		function("r", usualReleaseLua) + batchLua,
 }
 
-// alone is the usual part of a verb in front of the whole.
-func alone(part string) string {
-	return usualLua + "if steady then\nlocal k, packed, reply = 2, ARGV[1]\n" + part +
-		"if gone[1] then call('DEL', gone[1]) end\nif reply then return reply end\nend\n"
+// alone is the usual part of a verb in front of the whole, and what it leaves to do.
+func alone(part, last string) string {
+	return usualLua + "if steady then\nlocal k, packed, reply = 2, ARGV[1]\n" + part + "if reply then " + last + "return reply end\nend\n"
 }
 
 // function makes the usual part of a verb a function of its letter.

@@ -9,7 +9,6 @@
 local got = call('MGET', unpack(KEYS)) -- what stands in each key, by the key's index
 local steady = false -- the record may stay as it is
 local start, lowest, full, reach -- a new name's number, the least token, the next step's first, the highest floor
-local gone = {} -- votes that are deleted last, by one command
 local stamp -- now, as text
 local ttl_seen, stop_seen -- the end of a vote that begins now, as text
 if got[1] and find(got[1], HEAD, 1, true) == 1 then
