@@ -2,7 +2,8 @@ package quorum
 
 import "time"
 
-// EventKind says what an [Event] tells.
+// EventKind says what an [Event] tells. docs/events.md has a table of all: what
+// each fills, and what to do about it.
 type EventKind uint8
 
 // The kinds of event.

@@ -91,8 +91,9 @@ func NoRenew() Option {
 	return Option{"NoRenew", true, func(s *settings) { s.noRenew = true }}
 }
 
-// Wait bounds how long Acquire waits, beside its context; Wait(0) is a single
-// attempt. By default the context alone bounds it.
+// Wait bounds how long Acquire waits, beside its context, which alone does so by
+// default. Wait(0) is a single attempt: it stands in no line of waiters, and its
+// context bounds how long it may wait for a place of [InFlight].
 func Wait(d time.Duration) Option {
 	return Option{"Wait", true, func(s *settings) { s.wait = max(d, 0) }}
 }
@@ -103,7 +104,14 @@ func FailOnOutage() Option {
 	return Option{"FailOnOutage", true, func(s *settings) { s.failOnOutage = true }}
 }
 
-// AskOrder sets how many stores are asked at once; default [FirstThenRest].
+// AskOrder sets how many stores are asked at once; default [FirstThenRest]:
+// two round trips whatever the number of stores, and the first vote arbitrates,
+// so that of many who want a name at the same time one gets it.
+//
+// [AllAtOnce] takes one round trip, for names that hardly anybody wants at the
+// same time: rivals split the votes, and all of them may be refused although the
+// name was free. [InOrder] takes as many as a quorum has stores. Clients of one set
+// may differ in it. docs/performance.md compares them.
 func AskOrder(o Order) Option {
 	return Option{"AskOrder", true, func(s *settings) { s.order = o }}
 }
@@ -193,8 +201,10 @@ func Label(text string) Option {
 }
 
 // Observe gives every [Event] to fn. fn is called by the goroutine that saw
-// the event, without a lock held; it must return soon and may be called by
-// several goroutines at once. Without an observer events cost nothing.
+// the event, without a lock held, and may be called by several goroutines at
+// once. It must return soon: what the event's lock asks next, a renewal among
+// it, may wait until then. Without an observer events cost nothing.
+// docs/events.md says when each kind comes, and which to alert on.
 func Observe(fn func(Event)) Option {
 	return Option{"Observe", false, func(s *settings) { s.observe = fn }}
 }
