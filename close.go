@@ -73,6 +73,9 @@ func (l *Locker) closeIdle() {
 // themselves at their TTL. Closed once, it stays closed; Close again waits for
 // the same end.
 func (l *Locker) Close(ctx context.Context) error {
+	if err := given(ctx); err != nil {
+		return &OpError{Op: "close", reasons: []error{err}}
+	}
 	l.mu.Lock()
 	if !l.closed {
 		close(l.closing)

@@ -263,7 +263,7 @@ func (c *CombinedStore) doubles() core.Set {
 // who called it releases.
 func (c *CombinedStore) Acquire(ctx context.Context, r Request) (Grant, error) {
 	q := c.inner(r)
-	d := c.drive(ctx, q)
+	d := c.drive(q)
 	return d.acquire(ctx, q, r)
 }
 
@@ -271,7 +271,7 @@ func (c *CombinedStore) Acquire(ctx context.Context, r Request) (Grant, error) {
 // answer not held once a quorum has.
 func (c *CombinedStore) Extend(ctx context.Context, r Request) (Grant, error) {
 	q := c.inner(r)
-	d := c.drive(ctx, q)
+	d := c.drive(q)
 	return d.extend(ctx, q, r)
 }
 
@@ -279,7 +279,7 @@ func (c *CombinedStore) Extend(ctx context.Context, r Request) (Grant, error) {
 // still be under way.
 func (c *CombinedStore) Release(ctx context.Context, r Request) error {
 	q := c.inner(r)
-	d := c.drive(ctx, q)
+	d := c.drive(q)
 	return d.release(ctx, q, r)
 }
 

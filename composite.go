@@ -20,9 +20,9 @@ type verb struct {
 }
 
 // drive prepares a verb.
-func (c *CombinedStore) drive(ctx context.Context, q *core.Quorum) *verb {
+func (c *CombinedStore) drive(q *core.Quorum) *verb {
 	v := &verb{q: q, answers: make([]core.Answer, len(c.members)), done: make(chan struct{})}
-	v.driver = newDriver(ctx, q, v, &means{
+	v.driver = newDriver(context.Background(), q, v, &means{
 		set: c, clock: clock.Go(), health: c.health, heard: func(i int, a core.Answer) { v.answers[i] = a },
 	})
 	return v
@@ -40,12 +40,13 @@ func (v *verb) settled(clock.Instant) func() {
 // run carries an event to its decision, or to the end of the caller's context.
 func (v *verb) run(ctx context.Context, r Request, event func(now clock.Instant), decided func() bool) error {
 	v.decided = decided
-	if err := ctx.Err(); err != nil {
-		return Undelivered(err) // an ended context asks no store
+	if err := alive(ctx); err != nil {
+		return Undelivered(err) // no store is asked
 	}
 	if err := checkKey(r.Key, maxKey); err != nil {
 		return Undelivered(err)
 	}
+	v.base = context.WithoutCancel(ctx)
 	v.do(event)
 	select {
 	case <-v.done:

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/quorum/clock"
@@ -57,9 +58,27 @@ func (j delivery) carry(limit *alarm.Alarm) (next delivery, more bool) {
 // unclear reports whether a store did not say yes or no.
 func unclear(a core.Answer) bool { return a.Outcome == core.Unknown || a.Outcome == core.Undelivered }
 
-func lateError(limit time.Duration, err error) error {
-	return fmt.Errorf("no answer within %v (CallLimit): %w", limit, err)
+// late is the error of a call that reached its limit.
+type late struct {
+	limit  time.Duration
+	option string // that sets it, in brackets; may be empty
+	err    error  // what the store made of that; may be nil
 }
+
+func lateError(limit time.Duration, err error) error { return &late{limit, " (CallLimit)", err} }
+
+func (e *late) Error() string {
+	text := fmt.Sprintf("no answer within %v%s", e.limit, e.option)
+	if e.err != nil {
+		// That time was over is said.
+		if more := strings.TrimSuffix(e.err.Error(), context.DeadlineExceeded.Error()); more != "" {
+			text += ": " + strings.TrimSuffix(more, ": ")
+		}
+	}
+	return text
+}
+
+func (e *late) Unwrap() error { return e.err }
 
 // answered brings the answer of a store to the machine.
 func (d *driver) answered(m mark, a core.Answer, nested []Vote, err error) (next delivery, more bool) {

@@ -242,7 +242,9 @@ func (d *driver) votes(view func(i int) core.VoteView) []Vote {
 			err = reply.undone
 			nested = nestedVotes(Grant{}, err)
 		case v.Pending:
-			err, nested = errPending, nil
+			if err, nested = errPending, nil; v.Late {
+				err = errLate
+			}
 		case v.Outcome == core.NotAsked:
 			nested = nil
 		}
@@ -254,5 +256,9 @@ func (d *driver) votes(view func(i int) core.VoteView) []Vote {
 	return out
 }
 
-// errPending is the vote of a store that was asked and has not answered.
-var errPending = errors.New("no answer yet")
+// The votes of stores that were asked and have not answered.
+var (
+	errPending = errors.New("no answer yet")
+	errLate    = errors.New("no answer in time")
+	errNoNeed  = errors.New("not waited for, the other stores decided")
+)

@@ -36,6 +36,9 @@ var beginsDSN = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:/`)
 // what is wrong and shows the DSN as [MaskDSN] does. Whether an [Opener] takes
 // the scheme, and what it makes of the rest, only Open tells.
 func ParseDSN(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, fmt.Errorf("%w: the DSN is empty; write scheme://host/path, as in redis://host:6379", ErrInvalidOption)
+	}
 	u, err := url.Parse(text)
 	var why string
 	if err != nil {

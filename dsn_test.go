@@ -35,7 +35,7 @@ func TestR63BadDSNsAreToldWhyAndShownMasked(t *testing.T) {
 		"s3cr3t@a:6379":                     `DSN "xxxxx": it has no scheme`,
 		"://s3cr3t@a":                       `DSN "xxxxx": it has no scheme`,
 		"10.0.0.1:6379":                     `DSN "xxxxx": it has no scheme`,
-		"":                                  `DSN "xxxxx": it has no scheme`,
+		"":                                  `option: the DSN is empty; write scheme://`,
 		"test://u:s3cr3t@a:port":            `DSN "test://xxxxx": what follows the colon behind the host is no port`,
 		"test://u:s3cr3t/x@a":               `DSN "test://xxxxx": what follows the colon behind the host is no port`,
 		"test://u:s3cr3t%zz@a":              `DSN "test://xxxxx": it holds a % that begins no escape`,

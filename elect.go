@@ -21,6 +21,9 @@ func OnNewLeader(fn func(label string)) Option {
 // Elect gives the lock back and returns fn's error; after a loss it stands again.
 // It returns ctx's error when ctx ended, joined with what the term came to. Options and the other errors are those of [Locker.Acquire].
 func (l *Locker) Elect(ctx context.Context, key string, fn func(context.Context, *Lease) error, options ...Option) error {
+	if err := given(ctx); err != nil {
+		return &OpError{Op: "acquire", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
+	}
 	e := &election{}
 	candidate := Option{"Elect", true, func(s *settings) {
 		if tell := s.onLeader; tell != nil {

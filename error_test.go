@@ -243,8 +243,8 @@ func TestR82ErrorTexts(t *testing.T) {
 				t.Fatalf("%s: no error", tc.name)
 			}
 			text := err.Error()
-			if len(text) > 300 || strings.ContainsAny(text, "\n\r") || !utf8.ValidString(text) {
-				t.Errorf("%s: %d bytes, want one line of at most 300: %q", tc.name, len(text), text)
+			if len(text) > 1024 || strings.ContainsAny(text, "\n\r") || !utf8.ValidString(text) {
+				t.Errorf("%s: %d bytes, want one line of at most 1024: %q", tc.name, len(text), text)
 			}
 			if overlap(err) != tc.matches {
 				t.Errorf("%s: %v matches %q, want %q", tc.name, err, overlap(err), tc.matches)

@@ -74,9 +74,9 @@ func (e *RefusedError) Error() string {
 	case e.Forced:
 		return fmt.Sprintf("%s: taken by force by %s", e.Outcome, e.Label)
 	case e.Outcome == OutcomeContended && e.Label != "":
-		return fmt.Sprintf("held by %s for at most %v more", e.Label, e.Left.Round(time.Millisecond))
+		return fmt.Sprintf("held by %s for at most %v more", e.Label, leftText(e.Left))
 	case e.Outcome == OutcomeQuarantined:
-		return fmt.Sprintf("quarantined for %v more: it may have forgotten votes; a new set needs Init", e.Left.Round(time.Millisecond))
+		return fmt.Sprintf("quarantined for %v more: it may have forgotten votes; a new set needs Init", leftText(e.Left))
 	}
 	return e.Outcome.String()
 }
@@ -150,9 +150,9 @@ type noQuorumError struct {
 
 func (e *noQuorumError) Error() string {
 	if e.released {
-		return fmt.Sprintf("released, but not by every member: %s", voteText(e.votes))
+		return fmt.Sprintf("released, but not by every member: %s", voteText(e.votes, maxErrorText))
 	}
-	return fmt.Sprintf("too few members answered: %s", voteText(e.votes))
+	return fmt.Sprintf("too few members answered: %s", voteText(e.votes, maxErrorText))
 }
 
 // Is matches what the members' clients said. It has no Unwrap: a member's

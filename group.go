@@ -24,11 +24,17 @@ type Group struct {
 // When a key cannot be had, or a lease is lost meanwhile, the others are given
 // back and the error of that key is returned.
 func (l *Locker) AcquireAll(ctx context.Context, keys []string, options ...Option) (*Group, error) {
+	fails := func(why error) error {
+		return &OpError{Op: "acquire all", Need: l.set.rule.Need(), reasons: []error{why}}
+	}
+	if err := given(ctx); err != nil {
+		return nil, fails(err)
+	}
 	sorted := slices.Clone(keys)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
 	if len(sorted) == 0 {
-		return nil, &OpError{Op: "acquire", Need: l.set.rule.Need(), reasons: []error{fmt.Errorf("%w: no keys", ErrInvalidKey)}}
+		return nil, fails(fmt.Errorf("%w: no keys", ErrInvalidKey))
 	}
 	g := &Group{}
 	waits, cancel := context.WithCancelCause(ctx) // for the next, as long as those before it are held
@@ -98,6 +104,9 @@ func (g *Group) Remaining() time.Duration {
 // Release gives all locks back, as [Lease.Release] does each, and joins the
 // errors. The group's context ends before the first store is told.
 func (g *Group) Release(ctx context.Context) error {
+	if err := given(ctx); err != nil {
+		return &OpError{Op: "release", reasons: []error{err}}
+	}
 	g.cancel(ErrReleased)
 	var errs []error
 	for _, lease := range slices.Backward(g.leases) {

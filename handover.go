@@ -103,7 +103,7 @@ func (l *Locker) Resume(ctx context.Context, data []byte, options ...Option) (*L
 		err = checkKey(h.Key, l.set.Limits().MaxKey)
 	}
 	if err == nil {
-		err = ctx.Err()
+		err = alive(ctx)
 	}
 	if err != nil {
 		return nil, fails(err)

@@ -78,3 +78,12 @@ func shareServer(a, b string) bool {
 func twinError(a, b string) error {
 	return fmt.Errorf("store %q is the same server as %q, and does not vote: one server is one vote", a, b)
 }
+
+// errTwins is an [ErrInvalidOption] whose words are plain beside stores that
+// granted; their votes say which they are.
+var errTwins error = twinsError{}
+
+type twinsError struct{}
+
+func (twinsError) Error() string { return "two members are one server" }
+func (twinsError) Unwrap() error { return ErrInvalidOption }

@@ -51,6 +51,9 @@ func (l *Locker) onStores(ctx context.Context, op string, names []string, do fun
 	for _, name := range names {
 		wanted[name] = true
 	}
+	if err := given(ctx); err != nil {
+		return &OpError{Op: op, reasons: []error{err}}
+	}
 	leaves := l.set.leaves()
 	r := l.request("")
 	r.Limit = l.def.releaseLimit
@@ -66,7 +69,7 @@ func (l *Locker) onStores(ctx context.Context, op string, names []string, do fun
 	for i, m := range leaves {
 		known[m.Name()] = true
 		if answers[i].err != nil {
-			errs = append(errs, fmt.Errorf("quorum: %s of store %q: %w", op, m.Name(), answers[i].err))
+			errs = append(errs, &about{fmt.Sprintf("%s of store %q", op, m.Name()), answers[i].err})
 		}
 	}
 	for _, name := range names {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/quorum/internal/core"
@@ -41,7 +42,11 @@ type StoreStatus struct {
 // Inspect reads who holds a key, from every store at once. It returns an error
 // only for an invalid key; stores that do not answer are in the Status.
 func (l *Locker) Inspect(ctx context.Context, key string) (*Status, error) {
-	if err := checkKey(key, l.set.Limits().MaxKey); err != nil {
+	err := checkKey(key, l.set.Limits().MaxKey)
+	if err == nil {
+		err = given(ctx)
+	}
+	if err != nil {
 		return nil, &OpError{Op: "inspect", Key: key, Need: l.set.rule.Need(), reasons: []error{err}}
 	}
 	leaves := l.set.leaves()
@@ -80,6 +85,7 @@ type reply[T any] struct {
 func each[T any](
 	ctx context.Context, limit time.Duration, stores []Store, ask func(context.Context, Store) (T, error),
 ) []reply[T] {
+	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type numbered struct {
@@ -99,6 +105,9 @@ func each[T any](
 				answers <- numbered{i, r}
 			}()
 			r.value, r.err = ask(ctx, m)
+			if o := OutcomeOf(r.err); (o == OutcomeUnknown || o == OutcomeUndelivered) && ctx.Err() != nil && outer.Err() == nil {
+				r.err = &late{limit: limit, err: r.err}
+			}
 		}()
 	}
 	out := make([]reply[T], len(stores))
@@ -117,6 +126,13 @@ func each[T any](
 					out[a.i] = a.reply
 					continue
 				default:
+				}
+				if outer.Err() == nil {
+					for i := range out {
+						if out[i].err == errPending {
+							out[i].err = &late{limit: limit}
+						}
+					}
 				}
 				return out
 			}
@@ -181,10 +197,15 @@ func lookAt(s StoreStatus) view {
 }
 
 // Check asks every store whether it answers and who it is. It returns an error
-// that matches [ErrNoQuorum] when those that answer and vote do not satisfy the
-// strategy, and names two members that are one server. It tells again, as
-// [EventAdvice], which failure domains decide alone, see [AllowDomain].
+// that matches [ErrMismatch] when a store serves another set, strategy or
+// MaxTTL, [ErrNoQuorum] when those that answer and vote do not satisfy the
+// strategy, and [ErrInvalidOption] when two members are one server, which it
+// names. It tells again, as [EventAdvice], which failure domains decide alone,
+// see [AllowDomain].
 func (l *Locker) Check(ctx context.Context) error {
+	if err := given(ctx); err != nil {
+		return &OpError{Op: "check", Need: l.set.rule.Need(), reasons: []error{err}}
+	}
 	for _, r := range l.set.allRisks() {
 		l.reports.tell(Event{Kind: EventAdvice, Err: errors.New(r.text)})
 	}
@@ -212,13 +233,18 @@ func (l *Locker) Check(ctx context.Context) error {
 			}
 		}
 	}
-	if l.set.satisfied(func(i int, _ Store) bool { return votes[i].Outcome == OutcomeGranted }) {
-		for _, v := range votes {
-			if v.Outcome == OutcomeTwin {
-				return &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes, reasons: []error{ErrInvalidOption}}
-			}
-		}
+	e := &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes}
+	switch {
+	case slices.ContainsFunc(votes, func(v Vote) bool { return v.Outcome == OutcomeMismatch }):
+		e.reasons = append(e.reasons, ErrMismatch)
+	case !l.set.satisfied(func(i int, _ Store) bool { return votes[i].Outcome == OutcomeGranted }):
+		e.reasons = append(e.reasons, ErrNoQuorum)
+	}
+	if slices.ContainsFunc(votes, func(v Vote) bool { return v.Outcome == OutcomeTwin }) {
+		e.reasons = append(e.reasons, errTwins)
+	}
+	if len(e.reasons) == 0 {
 		return nil
 	}
-	return &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes, reasons: []error{ErrNoQuorum}}
+	return e
 }

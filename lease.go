@@ -125,11 +125,12 @@ func (l *Lease) Votes() []Vote {
 // release; ErrInvalidTTL for a ttl out of range. An ended ctx ends the wait for
 // the answer, not the extension.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
-	if err := l.locker.checkTTL(ttl); err != nil {
-		return err
+	err := l.locker.checkTTL(ttl)
+	if err == nil {
+		err = alive(ctx)
 	}
-	if err := ctx.Err(); err != nil {
-		return &OpError{Op: "extend", Key: l.Key(), Need: l.d.set.rule.Need(), reasons: []error{err}}
+	if err != nil {
+		return l.fails("extend", err)
 	}
 	answer := make(chan error, 1)
 	l.d.do(func(now clock.Instant) {
@@ -141,9 +142,9 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	})
 	select {
 	case err := <-answer:
-		return err
+		return l.named("extend", err)
 	case <-ctx.Done():
-		return &OpError{Op: "extend", Key: l.Key(), Need: l.d.set.rule.Need(), reasons: []error{ctx.Err()}}
+		return l.fails("extend", ctx.Err())
 	}
 }
 
@@ -167,6 +168,9 @@ func (l *Lease) expect(a asked) uint32 {
 // without asking anybody, or tries again after a failure. After a loss it
 // still tells the stores, and returns the [*LostError].
 func (l *Lease) Release(ctx context.Context) error {
+	if err := given(ctx); err != nil {
+		return l.fails("release", err)
+	}
 	l.d.mu.Lock()
 	r := l.release
 	mine := r == nil

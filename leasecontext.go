@@ -50,6 +50,9 @@ func (l *Lease) carry(ctx context.Context) {
 // still held, and otherwise an error: [ErrNotHeld] when there is no such
 // lease, or what [Lease.Err] says. It does no I/O.
 func Held(ctx context.Context, key string) error {
+	if err := given(ctx); err != nil {
+		return err
+	}
 	for {
 		l, _ := ctx.Value(leaseKey{}).(*Lease)
 		switch {

@@ -224,6 +224,11 @@ func (l *Lease) why(now clock.Instant, n core.Notice) error {
 	case core.ByExpired:
 		e.reasons[0] = ErrExpired
 	}
+	for i := range e.Votes {
+		if v := &e.Votes[i]; v.Err == errPending && n.End == core.EndDecided && n.Failure != core.ByExpired {
+			v.Err = errNoNeed
+		}
+	}
 	switch n.End {
 	case core.EndWait:
 		e.reasons = append(e.reasons, fmt.Errorf("gave up after waiting %v: %w", l.set.wait, context.DeadlineExceeded))

@@ -115,7 +115,7 @@ func (l *Locker) takes(ctx context.Context, key string, s *settings, err error) 
 		err = checkKey(key, l.set.Limits().MaxKey)
 	}
 	if err == nil {
-		err = ctx.Err() // an ended context asks no store
+		err = alive(ctx) // else no store is asked
 	}
 	if err != nil {
 		return nil, &OpError{Op: s.op, Key: key, Need: l.set.rule.Need(), reasons: []error{err}}

@@ -47,6 +47,9 @@ func Open(ctx context.Context, dsns []string, openers ...Opener) (*CombinedStore
 
 // OpenWith is [Open] under another strategy.
 func OpenWith(ctx context.Context, s Strategy, dsns []string, openers ...Opener) (*CombinedStore, error) {
+	if err := given(ctx); err != nil {
+		return nil, &about{"open", err}
+	}
 	known, err := schemes(openers)
 	if err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func OpenWith(ctx context.Context, s Strategy, dsns []string, openers ...Opener)
 	for i, text := range dsns {
 		m, err := open(ctx, text, known)
 		if err != nil {
-			err = fmt.Errorf("quorum: open store %d of %d: %w", i+1, len(dsns), err)
+			err = &about{fmt.Sprintf("open store %d of %d", i+1, len(dsns)), err}
 			return nil, errors.Join(err, made.close())
 		}
 		members = append(members, m)

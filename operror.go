@@ -14,7 +14,7 @@ import (
 // says what it came to, the context's error if that ended the wait, and every
 // store's own error.
 type OpError struct {
-	Op      string // "acquire", "force", "resume", "marshal", "promote", "demote", "extend", "release", "init", "check" or "close"
+	Op      string // "acquire", "acquire all", "slots", "force", "resume", "marshal", "promote", "demote", "extend", "release", "inspect", "init", "forgotten", "check", "change" or "close"
 	Key     string // empty where the operation concerns no key
 	Need    int    // votes of the smallest quorum
 	Votes   []Vote // one for each store; empty when none was asked
@@ -23,11 +23,10 @@ type OpError struct {
 	reasons []error // sentinel first
 }
 
-// maxErrorText bounds the text of an OpError, in bytes: one line of a log.
-const maxErrorText = 300
-
-// Error says in one line of at most 300 bytes what was attempted on which key,
-// what it came to, and what each store answered.
+// Error says in one line of at most 1,024 bytes what was attempted on which key,
+// what it came to, and what the stores answered: what several said alike once,
+// with their names before it. A store's words are cut at 250 bytes; Votes has
+// them whole.
 func (e *OpError) Error() string {
 	text := "quorum: " + e.Op
 	if e.Key != "" {
@@ -45,13 +44,11 @@ func (e *OpError) Error() string {
 		text += sep + strings.TrimPrefix(r.Error(), "quorum: ")
 	}
 	if len(e.Votes) > 0 {
-		text += fmt.Sprintf(" (%d granted, %d needed: %s)", granted(e.Votes), e.Need, voteText(e.Votes))
+		text += fmt.Sprintf(" (%d granted, %d needed: ", granted(e.Votes), e.Need)
+		text += voteText(e.Votes, maxErrorText-len(text)-1) + ")"
 	}
-	text = strings.ToValidUTF8(strings.NewReplacer("\n", " ", "\r", " ").Replace(text), "?")
-	if len(text) > maxErrorText {
-		text = strings.ToValidUTF8(text[:maxErrorText-3], "") + "..."
-	}
-	return text
+	text = strings.NewReplacer("\n", " ", "\r", " ", ": quorum: ", ": ").Replace(text)
+	return shorten(strings.ToValidUTF8(text, "?"), maxErrorText)
 }
 
 // Unwrap returns the sentinel, the context's error and the stores' errors.
@@ -98,6 +95,34 @@ func (e *LostError) Error() string {
 // Unwrap returns [ErrLost].
 func (e *LostError) Unwrap() error { return ErrLost }
 
+// given refuses a nil context, in which a call could not even fail.
+func given(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("%w: the context is nil; context.Background() is one that never ends", ErrInvalidOption)
+	}
+	return nil
+}
+
+// alive refuses a context that is nil or has ended: it asks no store.
+func alive(ctx context.Context) error {
+	if err := given(ctx); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// about is an error with what it was about before it, and the package's name once.
+type about struct {
+	what string
+	err  error
+}
+
+func (e *about) Error() string {
+	return "quorum: " + strings.ReplaceAll(e.what+": "+e.err.Error(), ": quorum: ", ": ")
+}
+
+func (e *about) Unwrap() error { return e.err }
+
 func granted(votes []Vote) int {
 	n := 0
 	for _, v := range votes {
@@ -106,33 +131,6 @@ func granted(votes []Vote) int {
 		}
 	}
 	return n
-}
-
-// voteText lists what each store answered, each with its share of the line.
-func voteText(votes []Vote) string {
-	share := max(200/max(len(votes), 1), 16)
-	parts := make([]string, len(votes))
-	for i, v := range votes {
-		parts[i] = v.Store + " " + v.Outcome.String()
-		if v.Err != nil {
-			text := v.Err.Error()
-			if before, rest, named := strings.Cut(text, v.Store+": "); named {
-				text = rest // the store names itself, and so does this list
-				if i := strings.LastIndex(before, ": "); i >= 0 {
-					text = before[:i+2] + rest
-				}
-			}
-			if strings.HasPrefix(text, v.Outcome.String()) {
-				parts[i] = v.Store + " " + text
-			} else {
-				parts[i] += ": " + text
-			}
-		}
-		if len(parts[i]) > share {
-			parts[i] = strings.ToValidUTF8(parts[i][:share-2], "") + ".."
-		}
-	}
-	return strings.Join(parts, "; ")
 }
 
 func voteErrors(votes []Vote) []error {

@@ -26,6 +26,9 @@ func (l *Lease) Mode() Mode {
 // waits for a renewal that is under way. An ended ctx ends the wait: either the
 // promotion had won by then, or it is undone.
 func (l *Lease) Promote(ctx context.Context) (*Lease, error) {
+	if err := given(ctx); err != nil {
+		return nil, l.fails("promote", err)
+	}
 	heir := &Lease{
 		locker: l.locker, d: l.d, m: l.m, set: l.set,
 	}
@@ -47,7 +50,7 @@ func (l *Lease) Demote(ctx context.Context) error { return l.change(ctx, "demote
 // change asks the machine for a change of mode: a promotion where there is an
 // heir.
 func (l *Lease) change(ctx context.Context, op string, heir *Lease) error {
-	if err := ctx.Err(); err != nil {
+	if err := alive(ctx); err != nil {
 		return l.fails(op, err)
 	}
 	answer := make(chan error, 1)
@@ -70,7 +73,7 @@ func (l *Lease) change(ctx context.Context, op string, heir *Lease) error {
 	})
 	select {
 	case err := <-answer:
-		return err
+		return l.named(op, err)
 	case <-ctx.Done():
 	}
 	if heir == nil {
@@ -84,6 +87,15 @@ func (l *Lease) change(ctx context.Context, op string, heir *Lease) error {
 	err := <-answer // Desist tells at once
 	if err != nil && ctx.Err() != nil && l.Err() == nil {
 		err = l.fails(op, ctx.Err())
+	}
+	return l.named(op, err)
+}
+
+// named says of a lease that is released which it is; other errors say so
+// themselves.
+func (l *Lease) named(op string, err error) error {
+	if err == ErrReleased {
+		return l.fails(op, err)
 	}
 	return err
 }

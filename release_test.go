@@ -138,7 +138,7 @@ func TestR52Release(t *testing.T) {
 			}
 			start := time.Now()
 			err := lease.Release(t.Context())
-			if !errors.Is(err, quorum.ErrNoQuorum) || !strings.Contains(err.Error(), "(0 granted, 2 needed: a unknown: no answer yet") {
+			if !errors.Is(err, quorum.ErrNoQuorum) || !strings.Contains(err.Error(), "(0 granted, 2 needed: a, b, c unknown: no answer in time)") {
 				t.Errorf("three frozen stores: %v", err)
 			}
 			within(t, "Release", since(start), 0, 550*time.Millisecond)

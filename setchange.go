@@ -76,9 +76,10 @@ type ChangeStore struct {
 // stores are given up, end its clients first or switch the stores off: stores
 // that lose their memory are new ones to them.
 func Change(ctx context.Context, from, to *Locker, until ChangeStage) (*ChangeReport, error) {
-	c, err := newSetChange(ctx, from, to, until)
+	var c *setChange
+	err := alive(ctx) // else no store is asked
 	if err == nil {
-		err = ctx.Err() // an ended context asks no store
+		c, err = newSetChange(ctx, from, to, until)
 	}
 	if err != nil {
 		return nil, &OpError{Op: "change", reasons: []error{err}}

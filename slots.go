@@ -52,13 +52,15 @@ func (l *Locker) Slots(key string, n int) (*Slots, error) {
 		}
 	}
 	if err != nil {
-		return nil, s.fails(err)
+		return nil, s.failsTo("slots", err)
 	}
 	return s, nil
 }
 
-func (s *Slots) fails(why error) error {
-	return &OpError{Op: "acquire", Key: s.key, Need: s.l.set.rule.Need(), reasons: []error{why}}
+func (s *Slots) fails(why error) error { return s.failsTo("acquire", why) }
+
+func (s *Slots) failsTo(op string, why error) error {
+	return &OpError{Op: op, Key: s.key, Need: s.l.set.rule.Need(), reasons: []error{why}}
 }
 
 // Acquire takes a free slot and waits for one until ctx or [Wait] ends. Options
@@ -66,6 +68,9 @@ func (s *Slots) fails(why error) error {
 // waiter has no place in a line: a slot that falls free goes to who asks first.
 func (s *Slots) Acquire(ctx context.Context, options ...Option) (*Slot, error) {
 	set, err := s.l.def.with(options, true)
+	if err == nil {
+		err = given(ctx)
+	}
 	if err != nil {
 		return nil, s.fails(err)
 	}

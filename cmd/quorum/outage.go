@@ -83,8 +83,8 @@ func cause(err error) string {
 	return strings.ReplaceAll(strings.TrimPrefix(text, "quorum: "), "\n", "; ")
 }
 
-// outageError is an outage with every store's cause at length: the library's
-// text is one short line of a log.
+// outageError is an outage with each store's cause, also one that an earlier
+// attempt met: the library's text is about the last.
 type outageError struct {
 	*quorum.OpError
 	text string
@@ -93,34 +93,6 @@ type outageError struct {
 func (e *outageError) Error() string { return e.text }
 
 func (e *outageError) Unwrap() error { return e.OpError }
-
-// whole is the error of an operation with all that the stores said: the
-// library's text is cut to one short line of a log.
-func whole(err error) string {
-	op := (*quorum.OpError)(nil)
-	if !errors.As(err, &op) || len(op.Votes) == 0 || !strings.HasPrefix(err.Error(), op.Error()) {
-		return err.Error()
-	}
-	text := op.Op
-	if op.Key != "" {
-		text += fmt.Sprintf(" %q", op.Key)
-	}
-	granted, reasons := 0, op.Unwrap() // which the stores' own errors follow
-	for _, v := range op.Votes {
-		if v.Outcome == quorum.OutcomeGranted {
-			granted++
-		}
-		if v.Err != nil {
-			reasons = reasons[:len(reasons)-1]
-		}
-	}
-	sep := ": "
-	for _, reason := range reasons {
-		text += sep + strings.TrimPrefix(reason.Error(), "quorum: ")
-		sep = ", "
-	}
-	return fmt.Sprintf("%s (%d granted, %d needed): %s%s", text, granted, op.Need, (&failures{}).text(op.Votes), err.Error()[len(op.Error()):])
-}
 
 // explain gives an outage its causes. Other errors say enough.
 func (f *failures) explain(err error) error {

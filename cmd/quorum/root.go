@@ -23,9 +23,9 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	switch silent := errors.As(err, &own) && own.err == nil; {
 	case silent:
 	case hint(code, err) != "":
-		say(stderr, "%s; %s", whole(err), hint(code, err))
+		say(stderr, "%v; %s", err, hint(code, err))
 	default:
-		say(stderr, "%s", whole(err))
+		say(stderr, "%v", err)
 	}
 	return code
 }

@@ -202,6 +202,7 @@ func (s *slot) retry(now clock.Instant) {
 type VoteView struct {
 	Outcome  Outcome
 	Pending  bool // asked, and no answer yet
+	Late     bool // pending, and not waited for any more
 	Released bool // Outcome is that of a release
 	Token    int64
 	Mode     Mode // of a vote
@@ -218,6 +219,7 @@ func (q *Quorum) View(i int) VoteView {
 	unreleased := q.phase == Releasing && s.mayHold() && !s.released
 	if s.vote == pending || s.busy && s.call.verb == Extend || unreleased {
 		v.Outcome, v.Pending = Unknown, true
+		v.Late = s.vote == pending && s.overdue || s.busy && s.late
 	}
 	return v
 }

@@ -68,8 +68,8 @@ func (s *Store) refused(v verb, r *quorum.Request, a *answer) error {
 		e.Outcome = quorum.OutcomeQuarantined
 	case "mismatch":
 		e.Outcome = quorum.OutcomeMismatch
-		e.Reason = fmt.Sprintf("postgres store %s serves the set %016s and was asked for %v: do all clients list the same "+
-			"stores, strategy and MaxTTL?", s.name, a.reason, r.Set)
+		e.Reason = fmt.Sprintf("it serves the set %016s and was asked for %v: do all clients list the same "+
+			"stores, strategy and MaxTTL?", a.reason, r.Set)
 	case "invalid":
 		return s.unsent(fmt.Errorf("%s %q: %w: %s", v, r.Key, quorum.ErrInvalidOption, a.reason))
 	default:

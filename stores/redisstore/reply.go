@@ -83,8 +83,8 @@ func (s *Store) refused(t table, r *quorum.Request, at *scripts) error {
 		e.Outcome = quorum.OutcomeQuarantined
 	case "mismatch":
 		e.Outcome = quorum.OutcomeMismatch
-		e.Reason = fmt.Sprintf("redis store %s serves the set %s and was asked for %v: do all clients list the same "+
-			"stores, strategy and MaxTTL?", s.name, e.Reason, r.Set)
+		e.Reason = fmt.Sprintf("it serves the set %s and was asked for %v: do all clients list the same "+
+			"stores, strategy and MaxTTL?", e.Reason, r.Set)
 	default:
 		return fmt.Errorf("redis store %s: %q: the script answered %q, which is not understood", s.name, r.Key, word)
 	}
