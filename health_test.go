@@ -43,3 +43,27 @@ func TestHangingStoreCostsTheFirstAndNobodyElse(t *testing.T) {
 		}
 	})
 }
+
+// A process that has asked nobody yet, as one that lives for a single lock,
+// finds out as well, and long before the call's limit.
+func TestHangingStoreCostsANewProcessOnePatience(t *testing.T) {
+	for place, most := range []time.Duration{400 * time.Millisecond, 400 * time.Millisecond, 200 * time.Millisecond} {
+		inBubble(t, 3, func(t *testing.T, b *bed) {
+			l := b.locker()
+			b.spoil[b.ask("k")[place]].Set(storetest.Always(storetest.Hang()))
+			start := time.Now()
+			lease := must(t, l, "k")
+			got := since(start)
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			within(t, "the first acquire", got, 0, 200*time.Millisecond)
+			within(t, "with its release", since(start), 200*time.Millisecond, most)
+			start = time.Now()
+			if err := must(t, l, "k").Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			within(t, "the second", since(start), 0, 0)
+		})
+	}
+}

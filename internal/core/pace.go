@@ -18,16 +18,19 @@ type Pace struct {
 }
 
 // The least patience, so that a pause of the garbage collector or of a
-// scheduler asks nobody twice as many; and how long a sick store is left alone
-// between two tries.
+// scheduler asks nobody twice as many; that with a store which has not answered
+// yet, to which a connection may have to be made first: a process that lives for
+// one lock learns of a dead store no other way; and how long a sick store is left
+// alone between two tries.
 const (
 	patienceMin = 20 * time.Millisecond
+	patienceNew = 200 * time.Millisecond
 	probeMin    = 100 * time.Millisecond
 	probeMax    = 10 * time.Second
 )
 
 // Health learns the pace of stores from their answers. The zero Health knows
-// nothing.
+// none of them.
 type Health struct {
 	stores [MaxMembers]storeHealth
 }
@@ -83,12 +86,13 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 	var p Pace
 	for i := range n {
 		s := &h.stores[i]
+		p.Patience[i] = patienceNew
 		if s.known {
 			p.Patience[i] = max(s.smooth+4*s.dev, patienceMin)
 		}
 		// Many calls of one client hang at once, and the first of them is reported
 		// only at its limit: the others need not wait for that.
-		hangs := s.out > 0 && s.known && now.Sub(s.silent) >= p.Patience[i]
+		hangs := s.out > 0 && now.Sub(s.silent) >= p.Patience[i]
 		if !s.failed && !hangs {
 			continue
 		}

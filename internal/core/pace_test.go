@@ -16,9 +16,16 @@ func at(d time.Duration) clock.Instant { return clock.Instant(d) }
 
 func TestHealth(t *testing.T) {
 	var h core.Health
-	if p := h.Pace(0, 3); p != (core.Pace{}) {
-		t.Errorf("knowing nothing it advises %+v", p)
+	h.Sent(0, 1)
+	for _, row := range []struct {
+		after time.Duration
+		sick  core.Set
+	}{{200*ms - 1, 0}, {200 * ms, 0b010}} {
+		if p := h.Pace(at(row.after), 3); p.Patience[0] != 200*ms || p.Patience[1] != 200*ms || p.Sick != row.sick {
+			t.Errorf("%v after the very first call left, it advises %+v", row.after, p)
+		}
 	}
+	h.Ended(0, 1, ms/10, true)
 	for range 50 {
 		h.Sent(0, 0)
 		h.Ended(0, 0, 10*ms, true)
@@ -26,8 +33,8 @@ func TestHealth(t *testing.T) {
 		h.Ended(0, 1, ms/10, true)
 	}
 	p := h.Pace(0, 3)
-	if got := p.Patience; got[0] < 10*ms || got[0] > 25*ms || got[1] != 20*ms || got[2] != 0 {
-		t.Errorf("patience %v; want a little above 10ms, the least of 20ms, and none", got[:3])
+	if got := p.Patience; got[0] < 10*ms || got[0] > 25*ms || got[1] != 20*ms || got[2] != 200*ms {
+		t.Errorf("patience %v; want a little above 10ms, the least of 20ms, and that with one that never answered", got[:3])
 	}
 	// One that hangs is known before the call's limit, once it is overdue.
 	h.Sent(at(time.Second), 1)

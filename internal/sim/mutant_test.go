@@ -79,7 +79,7 @@ var mutantCases = []mutantCase{
 	{mutant: DisjointQuorums, checkers: []Checker{Exclusion, Sharing, Order, Unique}, base: Config{Rule: core.Tabulate(5, func(s core.Set) bool { return s.Len() >= 2 })}},
 	{mutant: CallsWithoutLimit, checkers: []Checker{Progress}},
 	{mutant: FenceLooksAway, checkers: []Checker{Fence}},
-	{mutant: RefillsOutliveClose, checkers: []Checker{AfterEnd}, base: with(crowd(0, Restart), func(c *Config) { c.Work.Close = 300_000 })},
+	{mutant: RefillsOutliveClose, checkers: []Checker{AfterEnd}, base: with(crowd(0, Restart), func(c *Config) { c.Work.Close = 900_000 })},
 	{name: "no write-back, in composites", bugs: core.BugNoWriteBack, checkers: []Checker{Order, Unique}, base: Config{Stores: 9, Zones: 3}},
 	{mutant: InnerRollsBack, checkers: []Checker{LeftBehind}, base: zones()},
 	{mutant: SharesWithAll, checkers: []Checker{Sharing}},
