@@ -228,7 +228,7 @@ func TestR51SlowAcquisitionExpires(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bed) {
 		l := b.locker(quorum.TTL(2*time.Second), quorum.CallLimit(2*time.Second), quorum.AskOrder(quorum.InOrder))
 		for _, sp := range b.spoil {
-			sp.Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1050*time.Millisecond)))
+			sp.Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1900*time.Millisecond)))
 		}
 		_, err := l.Acquire(t.Context(), "k")
 		if !errors.Is(err, quorum.ErrExpired) {

@@ -48,7 +48,7 @@ var errorCases = []struct {
 		b.rival("k", 20*time.Second, order[0])
 		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Hang()))
 		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Fail(errDown)))
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		return failed(b.locker(quorum.AskOrder(quorum.AllAtOnce)).TryAcquire(ctx, "k"))
 	}, "ErrHeld DeadlineExceeded", errDown},
@@ -67,9 +67,9 @@ var errorCases = []struct {
 	}, "ErrMismatch", nil},
 	{"too slow", func(t *testing.T, b *bed) error {
 		order := b.ask("k")
-		b.spoil[order[0]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1500*time.Millisecond)))
-		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(480*time.Millisecond)))
-		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(490*time.Millisecond)))
+		b.spoil[order[0]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1950*time.Millisecond)))
+		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1790*time.Millisecond)))
+		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1700*time.Millisecond)))
 		return failed(b.locker(quorum.TTL(2*time.Second), quorum.CallLimit(2*time.Second)).Acquire(t.Context(), "k"))
 	}, "ErrExpired", nil},
 	{"in quarantine", func(t *testing.T, b *bed) error {

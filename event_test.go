@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -53,6 +54,27 @@ func TestR76WaiterSaysWhoHoldsIt(t *testing.T) {
 				t.Errorf("a wait below 2 s told of itself: %+v", waiting)
 			}
 		})
+	})
+}
+
+func TestR76WaiterBehindAnotherSaysThatItIsHeld(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bed) {
+		b.rival("k", time.Minute, 0, 1, 2)
+		l := b.locker()
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { _, _ = l.Acquire(t.Context(), "k", quorum.Wait(3*time.Second)) })
+		}
+		all.Wait()
+		waiting := b.seen(quorum.EventWaiting)
+		if len(waiting) != 3 {
+			t.Fatalf("%d events of three waiters", len(waiting))
+		}
+		for _, e := range waiting {
+			if !errors.Is(e.Err, quorum.ErrHeld) {
+				t.Errorf("one of them tells %v, want ErrHeld", e.Err)
+			}
+		}
 	})
 }
 

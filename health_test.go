@@ -1,9 +1,11 @@
 package quorum_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/quorumlock/quorum"
 	"github.com/quorumlock/quorum/storetest"
 )
 
@@ -66,4 +68,35 @@ func TestHangingStoreCostsANewProcessOnePatience(t *testing.T) {
 			within(t, "the second", since(start), 0, 0)
 		})
 	}
+}
+
+// In an outage that is known nobody waits for the call's limit again, and the
+// end of it is noticed.
+func TestKnownOutageFailsSoon(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bed) {
+		l := b.locker()
+		for range 20 {
+			if err := must(t, l, "k").Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, i := range b.ask("k")[:2] {
+			b.spoil[i].Set(storetest.Always(storetest.Hang()))
+		}
+		fails := func() time.Duration {
+			start := time.Now()
+			if _, err := l.TryAcquire(t.Context(), "k"); !errors.Is(err, quorum.ErrNoQuorum) {
+				t.Fatalf("two of three hang: %v", err)
+			}
+			return since(start)
+		}
+		within(t, "the first", fails(), time.Second, 1100*time.Millisecond)
+		time.Sleep(time.Second)
+		within(t, "another", fails(), 200*time.Millisecond, 300*time.Millisecond)
+		for _, i := range b.ask("k")[:2] {
+			b.spoil[i].Thaw()
+			b.spoil[i].Set()
+		}
+		must(t, l, "k", quorum.Wait(0))
+	})
 }

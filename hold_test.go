@@ -112,15 +112,15 @@ func TestR17ValidityCountsFromTheRequest(t *testing.T) {
 		inBubble(t, 3, func(t *testing.T, b *bed) {
 			l := b.locker(quorum.TTL(10 * time.Second))
 			for _, sp := range b.spoil {
-				sp.Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(250*time.Millisecond)))
+				sp.Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(150*time.Millisecond)))
 			}
 			lease := must(t, l, "k", quorum.NoRenew())
-			if got := lease.Remaining(); got != 9398*time.Millisecond {
-				t.Errorf("500 ms into a TTL of 10 s %v remain, want 9.398s", got)
+			if got := lease.Remaining(); got != 9598*time.Millisecond {
+				t.Errorf("300 ms into a TTL of 10 s %v remain, want 9.598s", got)
 			}
 			time.Sleep(time.Second)
-			if got := lease.Remaining(); got != 8398*time.Millisecond {
-				t.Errorf("a second later %v remain, want 8.398s", got)
+			if got := lease.Remaining(); got != 8598*time.Millisecond {
+				t.Errorf("a second later %v remain, want 8.598s", got)
 			}
 		})
 	})

@@ -210,14 +210,10 @@ func (l *Lease) released(now clock.Instant, ok bool) {
 // why is the error of an Acquire that failed.
 func (l *Lease) why(now clock.Instant, n core.Notice) error {
 	e := l.opError(l.set.op, ErrNoQuorum)
-	switch n.Failure {
+	switch l.failure(n) {
 	case core.ByHeld:
 		if e.reasons[0] = ErrHeld; l.m.Quorum().Phase() == core.Lost {
 			e.reasons[0] = ErrNotHeld // what was to be resumed
-		}
-	case core.NoFailure: // it never asked: whoever did in its place is its witness
-		if l.locker.hub.outlookOf(l.Key()) == core.ByHeld {
-			e.reasons[0] = ErrHeld
 		}
 	case core.ByMismatch:
 		e.reasons[0] = ErrMismatch
@@ -241,6 +237,15 @@ func (l *Lease) why(now clock.Instant, n core.Notice) error {
 	return e
 }
 
+// failure is why attempts failed so far. One that never asked has whoever does in
+// its place for a witness.
+func (l *Lease) failure(n core.Notice) core.Failure {
+	if n.Failure == core.NoFailure && l.locker.hub.outlookOf(l.Key()) == core.ByHeld {
+		return core.ByHeld
+	}
+	return n.Failure
+}
+
 func (l *Lease) opError(op string, sentinel error) *OpError {
 	return &OpError{
 		Op: op, Key: l.Key(), Need: l.d.set.rule.Need(), Votes: l.d.votes(l.m.Quorum().View), reasons: []error{sentinel},
@@ -249,7 +254,7 @@ func (l *Lease) opError(op string, sentinel error) *OpError {
 
 func (l *Lease) tellWaiting(now clock.Instant, n core.Notice) {
 	e := Event{Kind: EventWaiting, Took: now.Sub(l.started), Err: ErrNoQuorum}
-	if n.Failure == core.ByHeld {
+	if l.failure(n) == core.ByHeld {
 		e.Err = ErrHeld
 	}
 	e.Label, e.Left = l.holder(now)

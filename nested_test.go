@@ -227,7 +227,7 @@ func TestCompositeUsesNoClockOfTheMachine(t *testing.T) {
 		r.Owner.ID[0], r.Owner.Attempt = 7, 1
 		start := time.Now()
 		_, err := b.set.Members()[0].Acquire(ctx, r)
-		within(t, "a call limited to 1 s", since(start), 500*time.Millisecond, time.Second)
+		within(t, "a call limited to 1 s", since(start), 400*time.Millisecond, time.Second)
 		if err == nil {
 			t.Error("a zone of frozen nodes granted")
 		}

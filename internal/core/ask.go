@@ -92,7 +92,7 @@ func (q *Quorum) put(now clock.Instant, i int) {
 	s := &q.slots[i]
 	q.asked++
 	s.vote, s.want = pending, wantAcquire
-	s.overdue, s.patience = false, min(now.Add(q.cfg.CallLimit), q.deadline())
+	s.overdue, s.patience = false, min(now.Add(q.hope(i)), q.deadline())
 	s.slow, s.hedge = false, min(now.Add(q.patience(i)), s.patience)
 	q.pump(now, i)
 }

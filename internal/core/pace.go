@@ -14,6 +14,7 @@ type Pace struct {
 	// asked; it still counts when it comes later. 0 is until the call's limit.
 	Patience [MaxMembers]time.Duration
 	Sick     Set // failed or silent lately: asked last, and not waited for
+	Failed   Set // of Sick: the last call got no clear answer, so that an attempt that needs it counts on it briefly
 	Probe    Set // of Sick: due for a try in the background
 }
 
@@ -97,6 +98,9 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 			continue
 		}
 		p.Sick = p.Sick.With(i)
+		if s.failed {
+			p.Failed = p.Failed.With(i)
+		}
 		if now >= s.again && s.out == 0 {
 			p.Probe = p.Probe.With(i)
 		}
@@ -108,7 +112,7 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 func (q *Quorum) Learn(p Pace) {
 	q.sick, q.probe = p.Sick, p.Probe
 	for i := range q.slots {
-		q.slots[i].usual = p.Patience[i]
+		q.slots[i].usual, q.slots[i].failing = p.Patience[i], p.Failed.Has(i)
 	}
 }
 
@@ -119,6 +123,18 @@ func (l *Lease) Learn(p Pace) { l.q.Learn(p) }
 func (q *Quorum) patience(i int) time.Duration {
 	if p := q.slots[i].usual; p > 0 {
 		return min(p, q.cfg.CallLimit)
+	}
+	return q.cfg.CallLimit
+}
+
+// hope is how long an attempt counts on the answer of store i. One that failed
+// lately and is well again answers about as fast as it used to; where it does
+// not, whoever asks in an outage is not to wait for the call's limit each time.
+// One that is merely slow, as all are under too much load, is waited for: to give
+// up early and ask again is how such a load goes on for ever.
+func (q *Quorum) hope(i int) time.Duration {
+	if q.slots[i].failing {
+		return min(max(10*q.patience(i), patienceNew), q.cfg.CallLimit)
 	}
 	return q.cfg.CallLimit
 }

@@ -192,6 +192,35 @@ func TestReleaseWaitsForNoSlowStoreWhenEnoughAnswered(t *testing.T) {
 	}
 }
 
+// In an outage an attempt counts on those that failed lately only briefly, and on
+// one that is slow until the call's limit.
+func TestFailedStoresAreCountedOnBriefly(t *testing.T) {
+	limit := config(3, 0).CallLimit
+	for _, row := range []struct {
+		failed core.Set
+		usual  time.Duration
+		want   time.Duration
+	}{
+		{0b110, 20 * ms, 220 * ms}, // c is asked when b is slow
+		{0b110, 30 * ms, 330 * ms},
+		{0b110, limit / 5, limit + limit/5},
+		{0b100, 20 * ms, limit},
+	} {
+		p := core.Pace{Sick: 0b110, Failed: row.failed}
+		p.Patience = [core.MaxMembers]time.Duration{row.usual, row.usual, row.usual}
+		q := paced(3, core.AllAtOnce, p)
+		now := clock.Instant(0)
+		for q.Phase() == core.Asking {
+			sent(q, now, 0b001)
+			now = q.Next()
+			q.Wake(now)
+		}
+		if q.Failure() != core.ByNoQuorum || now != at(row.want) {
+			t.Errorf("%03b failed, usually %v: %v after %v, want no quorum after %v", row.failed, row.usual, q.Failure(), time.Duration(now), row.want)
+		}
+	}
+}
+
 // A store that answers only after the lease was won and given back is waited for
 // by nobody: the lease asks to be woken no more.
 func TestAnAnswerAfterTheEndIsNotWaitedFor(t *testing.T) {

@@ -48,6 +48,7 @@ type call struct {
 type trip struct {
 	call     call
 	usual    time.Duration // how long its answer is awaited before the next store is asked; 0 is not known
+	failing  bool          // its last call got no clear answer
 	patience clock.Instant // when a pending vote is overdue
 	hedge    clock.Instant // when it is slow
 	retryAt  clock.Instant // of a release that is due
