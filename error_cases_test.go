@@ -67,9 +67,9 @@ var errorCases = []struct {
 	}, "ErrMismatch", nil},
 	{"too slow", func(t *testing.T, b *bed) error {
 		order := b.ask("k")
-		b.spoil[order[0]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1950*time.Millisecond)))
-		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1790*time.Millisecond)))
-		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1700*time.Millisecond)))
+		b.spoil[order[0]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1900*time.Millisecond)))
+		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.LateReply(1783*time.Millisecond)))
+		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Fail(errDown)))
 		return failed(b.locker(quorum.TTL(2*time.Second), quorum.CallLimit(2*time.Second)).Acquire(t.Context(), "k"))
 	}, "ErrExpired", nil},
 	{"in quarantine", func(t *testing.T, b *bed) error {
