@@ -69,8 +69,9 @@ func (l *Locker) closeIdle() {
 // Close ends the Locker: whoever waits gets [ErrClosed], leases that are held
 // are lost to their holders with reason closed and given back, roll-backs are
 // finished, and what [Open] made is closed. It returns when that is done or ctx
-// ends, and then names the locks that could not be given back; they free
-// themselves at their TTL. Closed once, it stays closed; Close again waits for
+// ends, and then names the locks of which some store could not be told; they free
+// themselves there at their TTL. The error matches [ErrNoQuorum] where too few
+// stores were told, so that a lock is not free before. Closed once, it stays closed; Close again waits for
 // the same end.
 func (l *Locker) Close(ctx context.Context) error {
 	if err := given(ctx); err != nil {
@@ -162,12 +163,18 @@ func (l *Lease) left() {
 	}
 }
 
+// errNotTold is of a lock that a quorum gave back: its name is free.
+var errNotTold = errors.New("not every store could be told that it is free")
+
 // leftBehind says whether the lock may still stand in a store.
 func (l *Lease) leftBehind() error {
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
-	if _, _, quiet := l.m.Quorum().Releases(); quiet && l.m.Quorum().Leftovers() == 0 {
+	switch told, _, quiet := l.m.Quorum().Releases(); {
+	case quiet && l.m.Quorum().Leftovers() == 0:
 		return nil
+	case l.d.set.rule.Met(told):
+		return l.opError("close", errNotTold)
 	}
 	return l.opError("close", ErrNoQuorum)
 }

@@ -126,6 +126,20 @@ func TestCloseFinishesRollBacks(t *testing.T) {
 	})
 }
 
+func TestCloseTellsAStoreThatHangsFromAnOutage(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bed) {
+		l := b.locker(quorum.ReleaseLimit(3 * time.Second))
+		must(t, l, "k")
+		b.settle()
+		b.spoil[0].Set(storetest.On(storetest.Verbs(storetest.VerbRelease), storetest.Hang()))
+		err := l.Close(t.Context())
+		want := `quorum: close "k": not every store could be told that it is free (2 granted, 2 needed: a unknown`
+		if errors.Is(err, quorum.ErrNoQuorum) || !strings.HasPrefix(fmt.Sprint(err), want) {
+			t.Errorf("Close = %v, want %s ...", err, want)
+		}
+	})
+}
+
 func TestCloseWithAnEndedContext(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bed) {
 		l := b.locker()

@@ -9,7 +9,7 @@ import (
 // Init declares stores new: nothing was ever held in them by this set, so the
 // quarantine of those named ends now instead of after MaxTTL; without names,
 // of all. Used on a store that did forget a held lock it lets a second holder
-// in. Stores that vote already are left alone.
+// in: ask [Locker.Used] before. Stores that vote already are left alone.
 func (l *Locker) Init(ctx context.Context, stores ...string) error {
 	return l.onStores(ctx, "init", stores, func(ctx context.Context, high HighWater, r Request) error {
 		if high == nil {
@@ -21,6 +21,36 @@ func (l *Locker) Init(ctx context.Context, stores ...string) error {
 		}
 		return high.Raise(ctx, r, Raise{Quarantine: step.Quarantine, Step: step.Step, Fresh: true})
 	})
+}
+
+// Used names the stores that show, where Init would end a quarantine, that the
+// set is not new: each in quarantine that kept its record, as a server that
+// restarted with its data; and each that votes while others do not, since it was
+// declared new before, is new by construction, or has been in use. It is empty
+// where Init changes nothing. A store that lost everything shows nothing, and
+// neither does one that does not answer.
+func (l *Locker) Used(ctx context.Context) []string {
+	leaves := l.set.leaves()
+	answers := each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, m Store) (Step, error) {
+		high, keeps := As[HighWater](m)
+		if !keeps {
+			return Step{}, fmt.Errorf("%w: it keeps no step", ErrUnsupported)
+		}
+		return high.ReadStep(ctx, l.request(""))
+	})
+	waits := false
+	var used []string
+	for i, a := range answers {
+		out := a.value.Quarantine != ""
+		waits = waits || a.err == nil && out
+		if a.err == nil && (!out || a.value.Step > 0) { // a record that was lost reads 0
+			used = append(used, leaves[i].Name())
+		}
+	}
+	if !waits {
+		return nil
+	}
+	return used
 }
 
 // Forgotten is an operator's word that the stores named have forgotten what

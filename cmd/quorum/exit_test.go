@@ -76,6 +76,7 @@ func TestR69F152EachFailureHasItsOwnCode(t *testing.T) {
 		{"both --store and --stores-file", set, []string{"run", "--store", "file:/x", "--stores-file", "y", "key", "--", "true"}, 64},
 		{"grace that does not fit", set, []string{"run", "--ttl", "3s", "--grace", "600ms", "key", "--", "true"}, 64},
 		{"margin above half the TTL", set, []string{"run", "--ttl", "3s", "--margin", "2s", "key", "--", "true"}, 64},
+		{"unknown order", set, []string{"run", "--order", "random", "key", "--", "true"}, 64},
 		{"TTL above the longest", set, []string{"run", "--ttl", "2m", "key", "--", "true"}, 64},
 		{"unknown scheme", "nonsense://a", []string{"run", "key", "--", "true"}, 64},
 	} {
@@ -86,6 +87,22 @@ func TestR69F152EachFailureHasItsOwnCode(t *testing.T) {
 				t.Errorf("want one line that begins with quorum:, got %q", lines)
 			}
 		})
+	}
+}
+
+// What a user of flock or of another tool writes first is answered.
+func TestUsageErrorsSayWhatIsMeant(t *testing.T) {
+	for want, args := range map[string][]string{
+		"quorum: unknown flag: --no-wait; here it is --try\n":                          {"--no-wait"},
+		"quorum: unknown flag: --timeout; here it is --wait\n":                         {"--timeout=5s"},
+		"quorum: unknown flag: --nonsense; see quorum run --help\n":                    {"--nonsense"},
+		"quorum: --ttl 0s: it must lie above zero, and is at most --max-ttl 1m0s\n":    {"--ttl", "0s"},
+		"quorum: --order: \"x\" is none of in-order, first-then-rest or all-at-once\n": {"--order", "x"},
+	} {
+		args = append(append([]string{"run"}, args...), "key", "--", "true")
+		if got := run(t, "", args...).expect(codeUsage).stderr.String(); got != want {
+			t.Errorf("%v: %q, want %q", args, got, want)
+		}
 	}
 }
 

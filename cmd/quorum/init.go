@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -18,7 +19,7 @@ import (
 
 func newInit() *cobra.Command {
 	var s set
-	var yes bool
+	var w word
 	var forgotten []string
 	cmd := &cobra.Command{
 		Use:   "init [flags]",
@@ -27,7 +28,8 @@ func newInit() *cobra.Command {
 
 A store that nobody has used looks like one that lost everything: it does not vote until --max-ttl has passed, so that a
 lock that somebody may still hold is not given away. When the stores are new, nobody holds anything, and init ends that
-wait. On a set that is in use and has forgotten its locks, init can let two clients hold one lock.
+wait. On a set that is in use and has forgotten its locks, init can let two clients hold one lock. Where members show that
+the set is not new it changes nothing without --again.
 
 With --forgotten it does the opposite to the members named: it says that they have forgotten, where nothing could notice it,
 such as after a backup was restored. They then do not vote until --max-ttl has passed.`,
@@ -38,16 +40,23 @@ such as after a backup was restored. They then do not vote until --max-ttl has p
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return initialize(cmd.Context(), &s, yes, forgotten, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return initialize(cmd.Context(), &s, w, forgotten, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	s.flags(cmd)
 	cmd.Flags().StringSliceVar(&forgotten, "forgotten", nil, "name of a member, as status shows it, that has forgotten its locks (may be repeated)")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask whether nobody holds a lock in these stores")
+	cmd.Flags().BoolVar(&w.yes, "yes", false, "do not ask whether nobody holds a lock in these stores")
+	cmd.Flags().BoolVar(&w.again, "again", false, "declare new also a set that was declared new before or has been in use: nobody can hold a lock in it")
 	return cmd
 }
 
-func initialize(ctx context.Context, s *set, yes bool, forgotten []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+// word is what the operator has said of the stores.
+type word struct {
+	yes   bool // nobody holds a lock in them
+	again bool // also where they show that they are not new
+}
+
+func initialize(ctx context.Context, s *set, w word, forgotten []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	store, err := s.open(ctx, stderr)
 	if err != nil {
 		return err
@@ -68,12 +77,28 @@ func initialize(ctx context.Context, s *set, yes bool, forgotten []string, stdin
 		_, err := fmt.Fprintf(stdout, "in quarantine for %v: %s\n", s.maxTTL, strings.Join(forgotten, ", "))
 		return err
 	}
-	if !yes {
+	if !w.again {
+		if err := refuseUsed(locker.Used(ctx), s.maxTTL); err != nil {
+			return err
+		}
+	}
+	if !w.yes {
 		if err := confirm(stdin, stderr); err != nil {
 			return err
 		}
 	}
 	return declare(ctx, locker, names, stdout)
+}
+
+// refuseUsed keeps init off a set some of which remembers. What the others have
+// forgotten may be a lock that is held.
+func refuseUsed(used []string, maxTTL time.Duration) error {
+	if len(used) == 0 {
+		return nil
+	}
+	return usagef("nothing was changed: these members were declared new before or have been in use, and a lock may be held "+
+		"that stores have forgotten: %s; every store votes by itself after --max-ttl %v, or say with --again that nobody can "+
+		"hold a lock in them", strings.Join(used, ", "), maxTTL)
 }
 
 // declare has each store declared new by itself, so that it can say which were.
@@ -101,7 +126,7 @@ func declare(ctx context.Context, locker *quorum.Locker, names []string, stdout 
 		if err := twins(locker.Check(ctx)); err != nil {
 			return &exitError{codeUsage, err}
 		}
-		_, err := fmt.Fprintln(stdout, "the set is new: locks are given from now on")
+		_, err := fmt.Fprintln(stdout, "every member votes: locks are given from now on")
 		return err
 	}
 	done := "no store was declared new"

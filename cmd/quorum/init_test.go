@@ -42,3 +42,20 @@ func TestR42InitRefusesOneServerUnderSeveralNames(t *testing.T) {
 		t.Errorf("code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }
+
+// Two that restarted empty are as new as it gets, but the third remembers.
+func TestInitOfASetThatIsNotNewNeedsAnotherWord(t *testing.T) {
+	nodes, set := newRedisSet(t, 3)
+	run(t, set, "init", "--yes").expect(0) // again, at once
+	hold(t, set, "key")
+	nodes[0].RestartEmpty()
+	nodes[1].RestartEmpty()
+	r := run(t, set, "init", "--yes").expect(codeUsage)
+	if text := r.stderr.String(); !strings.Contains(text, "forgotten: c;") || !strings.Contains(text, "--again") {
+		t.Errorf("init says\n%s", text)
+	}
+	run(t, set, "run", "--try", "other", "--", "true").expect(codeOutage) // nothing was changed
+	run(t, set, "init", "--yes", "--again").expect(0)
+	run(t, set, "run", "--try", "other", "--", "true").expect(0)
+	run(t, set, "init", "--yes").expect(0)
+}

@@ -19,7 +19,7 @@ type notices struct {
 	stderr  io.Writer
 	waiting chan quorum.Event
 	done    sync.WaitGroup
-	said    sync.Map     // warnings that are said once, by their text
+	said    sync.Map     // what is said once
 	failing atomic.Int64 // when a failed renewal was told, as Unix nanoseconds; 0 is that they succeed
 	local   string       // the directory that is used because no store is named
 	failures
@@ -45,7 +45,7 @@ func (n *notices) observe(e quorum.Event) {
 		}
 		say(n.stderr, "%q could not be renewed, %v of validity left: %v", e.Key, e.Left.Round(time.Millisecond), e.Err)
 	case quorum.EventReleaseFail:
-		say(n.stderr, "%q could not be released on store %s, which frees it at the end of its TTL: %v", e.Key, e.Store, e.Err)
+		n.unreleased(e.Key, e.Store, e.Err)
 	case quorum.EventStoreFailed:
 		n.note(e.Store, e.Err)
 	case quorum.EventTwin, quorum.EventAdvice:
@@ -68,6 +68,14 @@ func (n *notices) recently(now time.Time) bool {
 		return true
 	}
 	return !n.failing.CompareAndSwap(last, now.UnixNano())
+}
+
+// unreleased says once of a store that it was not told that a lock is free, as
+// an event and the end of the Locker may both tell.
+func (n *notices) unreleased(key, store string, why error) {
+	if _, again := n.said.LoadOrStore([2]string{key, store}, true); !again {
+		say(n.stderr, "%q could not be released on store %s, which frees it at the end of its TTL: %v", key, store, why)
+	}
 }
 
 func (n *notices) once(format string, args ...any) {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type runFlags struct {
 	failOnOutage bool
 	shared       bool
 	slots        int
+	order        string
 }
 
 func newRun() *cobra.Command {
@@ -75,8 +77,22 @@ QUORUM_VALID_UNTIL, and none of the other QUORUM_ variables.
 	f.IntVarP(&r.conflict, "conflict-exit-code", "E", codeContention, "exit code when somebody else has the lock, 0 to 255")
 	f.BoolVar(&r.shared, "shared", false, "hold the lock together with others that say --shared, and with nobody else")
 	f.IntVar(&r.slots, "slots", 0, "how many may run at once; all clients of KEY must say the same (default: one)")
+	f.StringVar(&r.order, "order", "first-then-rest", "how many stores are asked at once: "+orderNames)
 	f.BoolVar(&r.failOnOutage, "fail-on-outage", false, "fail when too few stores answer, instead of waiting for them")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		for _, other := range otherNames {
+			if strings.HasSuffix(err.Error(), ": "+other.flag) {
+				return usagef("%v; here it is %s", err, other.ours)
+			}
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
 	return cmd
+}
+
+// otherNames are what flock and its like call flags of ours.
+var otherNames = []struct{ flag, ours string }{
+	{"--no-wait", "--try"}, {"--nowait", "--try"}, {"--nonblock", "--try"}, {"--timeout", "--wait"},
 }
 
 // check fills in the defaults that depend on other settings and refuses what
@@ -89,7 +105,10 @@ func (r *runFlags) check(cmd *cobra.Command) error {
 	if !given("grace") {
 		r.grace = r.margin / 2
 	}
+	_, wrong := orderOf(r.order)
 	switch {
+	case wrong != nil:
+		return usagef("--order: %v", wrong)
 	case r.try && given("wait"):
 		return usagef("--try and --wait exclude each other")
 	case r.shared && given("slots"):
@@ -101,7 +120,7 @@ func (r *runFlags) check(cmd *cobra.Command) error {
 	case r.wait < 0:
 		return usagef("--wait %v: a wait is not negative", r.wait)
 	case r.ttl <= 0 || r.ttl > r.maxTTL:
-		return usagef("--ttl %v must lie between 0 and --max-ttl %v", r.ttl, r.maxTTL)
+		return usagef("--ttl %v: it must lie above zero, and is at most --max-ttl %v", r.ttl, r.maxTTL)
 	case r.margin > r.ttl/2:
 		return usagef("--margin %v is more than half of --ttl %v: the command would be stopped before a second renewal was tried", r.margin, r.ttl)
 	case r.grace < 0:
@@ -115,7 +134,8 @@ func (r *runFlags) check(cmd *cobra.Command) error {
 
 // options are those of the Locker and those of the one call.
 func (r *runFlags) options(bounded bool, n *notices) (locker, call []quorum.Option) {
-	locker = []quorum.Option{quorum.TTL(r.ttl), quorum.Observe(n.observe)}
+	order, _ := orderOf(r.order)
+	locker = []quorum.Option{quorum.TTL(r.ttl), quorum.AskOrder(quorum.Order(order)), quorum.Observe(n.observe)}
 	if r.label != "" {
 		locker = append(locker, quorum.Label(r.label))
 	}
@@ -147,13 +167,8 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 		return err
 	}
 	n.local = r.local
-	defer func() {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-		defer cancel()
-		if closing := locker.Close(limited); closing != nil {
-			say(stderr, "%v", closing)
-		}
-	}()
+	limit := closeLimit
+	defer func() { n.tellLeft(closeWithin(ctx, locker, limit)) }()
 	lease, err := acquire(ctx, locker, n, signals, func(ctx context.Context) (lock, error) {
 		return r.take(ctx, locker, key, call)
 	})
@@ -163,7 +178,9 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 		}
 		return n.explain(err)
 	}
-	return r.hold(ctx, lease, path, argv, signals, stderr)
+	err = r.hold(lease, path, argv, signals, stderr)
+	limit = giveBack(ctx, lease, stderr)
+	return err
 }
 
 // take takes the lock, or one of its slots.
@@ -225,7 +242,7 @@ func acquire(ctx context.Context, locker *quorum.Locker, n *notices, signals <-c
 }
 
 // hold runs the command inside the validity of the lease.
-func (r *runFlags) hold(ctx context.Context, lease lock, path string, argv []string,
+func (r *runFlags) hold(lease lock, path string, argv []string,
 	signals chan os.Signal, stderr io.Writer) error {
 	if left := lease.Remaining(); left <= r.margin {
 		return &exitError{codeLost, fmt.Errorf("taking %q left only %v of validity, less than --margin %v; "+
@@ -242,14 +259,8 @@ func (r *runFlags) hold(ctx context.Context, lease lock, path string, argv []str
 	}
 	status, lost := s.run()
 	if lost != nil {
-		// The command is gone, so what still stands in some store may be given back.
-		// It says again that the lease was lost; what fails frees itself.
-		_ = lease.Release(ctx)
 		return &exitError{codeLost, fmt.Errorf("%q was lost while the command ran, and the command was ended (%s): %w",
 			lease.Key(), describe(status), lost)}
-	}
-	if err := lease.Release(ctx); err != nil {
-		say(stderr, "the command ended, but its lock could not be released at once: %v", err)
 	}
 	if code := exitCode(status); code != 0 {
 		return &exitError{code, nil}
