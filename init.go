@@ -28,8 +28,11 @@ func (l *Locker) Init(ctx context.Context, stores ...string) error {
 // restarted with its data; and each that votes while others do not, since it was
 // declared new before, is new by construction, or has been in use. It is empty
 // where Init changes nothing. A store that lost everything shows nothing, and
-// neither does one that does not answer.
-func (l *Locker) Used(ctx context.Context) []string {
+// neither does one that does not answer: the error is of a nil context alone.
+func (l *Locker) Used(ctx context.Context) ([]string, error) {
+	if err := given(ctx); err != nil {
+		return nil, &OpError{Op: "used", reasons: []error{err}}
+	}
 	leaves := l.set.leaves()
 	answers := each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, m Store) (Step, error) {
 		high, keeps := As[HighWater](m)
@@ -48,9 +51,9 @@ func (l *Locker) Used(ctx context.Context) []string {
 		}
 	}
 	if !waits {
-		return nil
+		return nil, nil
 	}
-	return used
+	return used, nil
 }
 
 // Forgotten is an operator's word that the stores named have forgotten what

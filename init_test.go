@@ -23,8 +23,8 @@ func TestUsedNamesStoresThatAreNotNew(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			inForgetfulBubble(t, 3, func(t *testing.T, b *bed) {
 				l := b.locker(quorum.NoRenew())
-				if used := l.Used(t.Context()); len(used) != 0 {
-					t.Errorf("of new stores %v are said to be used", used)
+				if used, err := l.Used(t.Context()); len(used) != 0 || err != nil {
+					t.Errorf("of new stores %v are said to be used, %v", used, err)
 				}
 				if err := l.Init(t.Context()); err != nil {
 					t.Fatal(err)
@@ -32,8 +32,8 @@ func TestUsedNamesStoresThatAreNotNew(t *testing.T) {
 				must(t, l, "k")
 				b.settle()
 				c.change(b)
-				if used := l.Used(t.Context()); !slices.Equal(used, c.want) {
-					t.Errorf("%v, want %v", used, c.want)
+				if used, err := l.Used(t.Context()); !slices.Equal(used, c.want) || err != nil {
+					t.Errorf("%v, %v, want %v", used, err, c.want)
 				}
 			})
 		})

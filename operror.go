@@ -14,7 +14,7 @@ import (
 // says what it came to, the context's error if that ended the wait, and every
 // store's own error.
 type OpError struct {
-	Op      string // "acquire", "acquire all", "slots", "force", "resume", "marshal", "promote", "demote", "extend", "release", "inspect", "init", "forgotten", "check", "change" or "close"
+	Op      string // "acquire", "acquire all", "slots", "force", "resume", "marshal", "promote", "demote", "extend", "release", "inspect", "init", "used", "forgotten", "check", "change" or "close"
 	Key     string // empty where the operation concerns no key
 	Need    int    // votes of the smallest quorum
 	Votes   []Vote // one for each store; empty when none was asked

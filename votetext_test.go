@@ -201,6 +201,7 @@ func TestNilContextIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			"Inspect":       second(l.Inspect(none, "k")),
 			"Check":         l.Check(none),
 			"Init":          l.Init(none),
+			"Used":          second(l.Used(none)),
 			"Forgotten":     l.Forgotten(none, "a"),
 			"Extend":        lease.Extend(none, time.Second),
 			"Promote":       second(reader.Promote(none)),

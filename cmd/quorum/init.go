@@ -78,7 +78,8 @@ func initialize(ctx context.Context, s *set, w word, forgotten []string, stdin i
 		return err
 	}
 	if !w.again {
-		if err := refuseUsed(locker.Used(ctx), s.maxTTL); err != nil {
+		used, err := locker.Used(ctx)
+		if err := errors.Join(err, refuseUsed(used, s.maxTTL)); err != nil {
 			return err
 		}
 	}
