@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -41,17 +40,18 @@ stuck. A resource that compares tokens refuses it from the next holder's first w
 	return cmd
 }
 
-func force(ctx context.Context, s *set, key, label string, stdout, stderr io.Writer) (err error) {
+func force(ctx context.Context, s *set, key, label string, stdout, stderr io.Writer) error {
 	locker, err := s.lock(ctx, stderr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, locker.Close(context.WithoutCancel(ctx))) }()
+	limit := closeLimit
+	defer func() { newNotices(stderr, "").tellLeft(closeWithin(ctx, locker, limit)) }()
 	lease, err := locker.Force(ctx, key, quorum.Label(label), quorum.Wait(0))
 	if err != nil {
 		return err
 	}
-	if err := lease.Release(ctx); err != nil {
+	if limit, err = giveBack(ctx, lease); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "%s is free; the token of force was %d\n", key, lease.Token())

@@ -1,11 +1,8 @@
-//go:build unix
-
 package main
 
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/quorumlock/quorum"
@@ -19,16 +16,12 @@ const moment = time.Second
 // quorum from ending. Nobody waits for a store beyond those that make the name
 // free, so a command does not pay for one that hangs; a lock that too few were
 // told of is worth the tries of the library.
-func giveBack(ctx context.Context, lease lock, stderr io.Writer) (limit time.Duration) {
+func giveBack(ctx context.Context, lease interface{ Release(context.Context) error }) (limit time.Duration, err error) {
 	began := time.Now()
-	err := lease.Release(ctx)
-	if !errors.Is(err, quorum.ErrNoQuorum) {
-		return max(moment-time.Since(began), 0)
+	if err = lease.Release(ctx); errors.Is(err, quorum.ErrNoQuorum) {
+		return closeLimit, err
 	}
-	if !errors.Is(err, quorum.ErrLost) { // which is told already
-		say(stderr, "the lock could not be released at once: %v", err)
-	}
-	return closeLimit
+	return max(moment-time.Since(began), 0), err
 }
 
 func closeWithin(ctx context.Context, locker *quorum.Locker, limit time.Duration) error {

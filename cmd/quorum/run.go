@@ -179,7 +179,10 @@ func (r *runFlags) run(ctx context.Context, bounded bool, key string, argv []str
 		return n.explain(err)
 	}
 	err = r.hold(lease, path, argv, signals, stderr)
-	limit = giveBack(ctx, lease, stderr)
+	var untold error
+	if limit, untold = giveBack(ctx, lease); errors.Is(untold, quorum.ErrNoQuorum) && !errors.Is(untold, quorum.ErrLost) {
+		say(stderr, "the lock could not be released at once: %s", strings.TrimPrefix(untold.Error(), "quorum: ")) // a loss is told already
+	}
 	return err
 }
 
