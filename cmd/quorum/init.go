@@ -110,7 +110,8 @@ func declare(ctx context.Context, locker *quorum.Locker, names []string, stdout 
 		all.Go(func() { errs[i] = locker.Init(ctx, name) })
 	}
 	all.Wait()
-	var fresh, failed []string
+	var fresh []string
+	var failed []quorum.Vote
 	code := codeOutage
 	for i, name := range names {
 		switch err := errs[i]; {
@@ -120,7 +121,7 @@ func declare(ctx context.Context, locker *quorum.Locker, names []string, stdout 
 			code = codeMismatch
 			fallthrough
 		default:
-			failed = append(failed, name+": "+cause(err))
+			failed = append(failed, quorum.Vote{Store: name, Outcome: quorum.OutcomeOf(err), Err: err})
 		}
 	}
 	if len(failed) == 0 {
@@ -134,7 +135,7 @@ func declare(ctx context.Context, locker *quorum.Locker, names []string, stdout 
 	if len(fresh) > 0 {
 		done = "these vote from now on: " + strings.Join(fresh, ", ")
 	}
-	return &exitError{code, fmt.Errorf("%s; these could not be declared new: %s", done, strings.Join(failed, "; "))}
+	return &exitError{code, fmt.Errorf("%s; these could not be declared new: %s", done, (&failures{}).text(failed))}
 }
 
 // twins says which members are one server: such a set may never lock.

@@ -35,12 +35,20 @@ func (f *failures) note(store string, err error) {
 // saysNothing is true of an error that says only that time was over.
 func saysNothing(err error) bool {
 	var op *net.OpError
-	return !errors.As(err, &op) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
+	switch text := err.Error(); {
+	case errors.As(err, &op):
+		return false
+	case text == "no answer yet", text == "no answer in time", strings.HasPrefix(text, "not waited for"):
+		return true
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// text lists each store that did not grant, and why.
+// text lists the stores that did not grant, and why: those that say the same
+// together.
 func (f *failures) text(votes []quorum.Vote) string {
-	var parts []string
+	var reasons []string
+	stores := map[string][]string{}
 	for _, v := range votes {
 		if v.Outcome == quorum.OutcomeGranted {
 			continue
@@ -52,13 +60,19 @@ func (f *failures) text(votes []quorum.Vote) string {
 			err = last
 		}
 		f.mu.Unlock()
-		if err == nil {
-			parts = append(parts, v.Store+": "+v.Outcome.String())
-		} else {
-			parts = append(parts, v.Store+": "+cause(err)+doubt(v.Store, err))
+		reason := v.Outcome.String()
+		if err != nil {
+			reason = cause(err) + doubt(v.Store, err)
 		}
+		if stores[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		stores[reason] = append(stores[reason], v.Store)
 	}
-	return strings.Join(parts, "; ")
+	for i, reason := range reasons {
+		reasons[i] = strings.Join(stores[reason], ", ") + ": " + reason
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // doubt names what a silent server may be about: one that does not speak TLS waits

@@ -48,6 +48,10 @@ func TestLastRealErrorOfAStoreIsKept(t *testing.T) {
 	if want := "a: dial tcp: connection refused; b: not asked"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	got = f.text([]quorum.Vote{{Store: "d", Err: errors.New("no answer in time")}, {Store: "a", Err: errors.New("no answer yet")}, {Store: "e", Err: refused}})
+	if want := "d: no answer in time; a, e: dial tcp: connection refused"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	got = f.text([]quorum.Vote{{Store: "a", Outcome: quorum.OutcomeNotAsked}, {Store: "b", Err: errors.New("x"), Outcome: quorum.OutcomeUnknown}})
 	if want := "a: dial tcp: connection refused; b: x"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -99,7 +99,7 @@ func (c *call) mismatch() core.Answer {
 	return core.Answer{
 		Outcome: core.Mismatch,
 		Clean:   c.name != nil && c.clean(),
-		Reason:  fmt.Sprintf("it serves %s and was asked for the set %016x", c.rec.sets(), c.req.Set),
+		Reason:  fmt.Sprintf("it serves %s and was asked for the set %016x: do all clients list the same stores, strategy and MaxTTL?", c.rec.sets(), c.req.Set),
 	}
 }
 

@@ -221,7 +221,7 @@ func TestR45Fingerprint(t *testing.T) {
 		"the first request writes it": func(n *node) {
 			n.granted(acquire(1, 1), 1)
 			a := n.refused(acquire(2, 1, other), core.Mismatch, true)
-			if want := "it serves the set 000000000000feed and was asked for the set 0000000000000bad"; a.Reason != want {
+			if want := "it serves the set 000000000000feed and was asked for the set 0000000000000bad: do all clients list the same stores, strategy and MaxTTL?"; a.Reason != want {
 				n.Errorf("reason %q, want %q", a.Reason, want)
 			}
 			n.refused(extend(1, 1, other), core.Mismatch, false)

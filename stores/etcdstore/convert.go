@@ -77,10 +77,6 @@ func (s *Store) refusal(m *move) error {
 		return nil
 	case core.Undelivered:
 		return quorum.Undelivered(fmt.Errorf("%w: %s", quorum.ErrInvalidOption, a.Reason))
-	case core.Mismatch:
-		if m.req.Verb != core.Serve {
-			a.Reason = fmt.Sprintf("%s: do all clients list the same stores, strategy and MaxTTL?", a.Reason)
-		}
 	}
 	return &quorum.RefusedError{
 		Outcome: quorum.Outcome(a.Outcome),
