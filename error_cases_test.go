@@ -48,7 +48,7 @@ var errorCases = []struct {
 		b.rival("k", 20*time.Second, order[0])
 		b.spoil[order[1]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Hang()))
 		b.spoil[order[2]].Set(storetest.On(storetest.Verbs(storetest.VerbAcquire), storetest.Fail(errDown)))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		return failed(b.locker(quorum.AskOrder(quorum.AllAtOnce)).TryAcquire(ctx, "k"))
 	}, "ErrHeld DeadlineExceeded", errDown},

@@ -26,27 +26,31 @@ func (l *Locker) Init(ctx context.Context, stores ...string) error {
 // Used names the stores that show, where Init would end a quarantine, that the
 // set is not new: each in quarantine that kept its record, as a server that
 // restarted with its data; and each that votes while others do not, since it was
-// declared new before, is new by construction, or has been in use. It is empty
-// where Init changes nothing. A store that lost everything shows nothing, and
-// neither does one that does not answer: the error is of a nil context alone.
+// declared new before, is new by construction, or has been in use; and each that
+// serves another set, strategy or MaxTTL. It is empty where Init changes nothing.
+// A store that lost everything shows nothing, and neither does one that does not
+// answer within [ReleaseLimit]: the error is of a nil context alone.
 func (l *Locker) Used(ctx context.Context) ([]string, error) {
 	if err := given(ctx); err != nil {
 		return nil, &OpError{Op: "used", reasons: []error{err}}
 	}
 	leaves := l.set.leaves()
-	answers := each(ctx, callLimit(l.def.ttl, 1), leaves, func(ctx context.Context, m Store) (Step, error) {
+	r := l.request("")
+	r.Limit = l.def.releaseLimit // as Init has, or a slow store that remembers would go unheard
+	answers := each(ctx, r.Limit, leaves, func(ctx context.Context, m Store) (Step, error) {
 		high, keeps := As[HighWater](m)
 		if !keeps {
 			return Step{}, fmt.Errorf("%w: it keeps no step", ErrUnsupported)
 		}
-		return high.ReadStep(ctx, l.request(""))
+		return high.ReadStep(ctx, r)
 	})
 	waits := false
 	var used []string
 	for i, a := range answers {
 		out := a.value.Quarantine != ""
 		waits = waits || a.err == nil && out
-		if a.err == nil && (!out || a.value.Step > 0) { // a record that was lost reads 0
+		remembers := a.err == nil && (!out || a.value.Step > 0) // a record that was lost reads 0
+		if remembers || OutcomeOf(a.err) == OutcomeMismatch {
 			used = append(used, leaves[i].Name())
 		}
 	}

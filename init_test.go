@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quorumlock/quorum"
+	"github.com/quorumlock/quorum/storetest"
 )
 
 func TestUsedNamesStoresThatAreNotNew(t *testing.T) {
@@ -18,6 +19,10 @@ func TestUsedNamesStoresThatAreNotNew(t *testing.T) {
 		{"two forgot everything, and one votes", func(b *bed) { b.restart(false, 0, 1) }, []string{"c"}},
 		{"all restarted with their records", func(b *bed) { b.restart(true, 0, 1, 2) }, []string{"a", "b", "c"}},
 		{"one with its record, two without", func(b *bed) { b.restart(true, 1); b.restart(false, 0, 2) }, []string{"b"}},
+		{"two forgot everything, and one serves another set", func(b *bed) {
+			b.restart(false, 0, 1)
+			b.spoil[2].Set(storetest.Always(storetest.Fail(mismatch)))
+		}, []string{"c"}},
 		{"who votes does not answer", func(b *bed) { b.restart(false, 0, 1); b.down(2) }, nil},
 	} {
 		t.Run(c.what, func(t *testing.T) {

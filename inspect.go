@@ -234,10 +234,12 @@ func (l *Locker) Check(ctx context.Context) error {
 		}
 	}
 	e := &OpError{Op: "check", Need: l.set.rule.Need(), Votes: votes}
-	switch {
-	case slices.ContainsFunc(votes, func(v Vote) bool { return v.Outcome == OutcomeMismatch }):
+	if slices.ContainsFunc(votes, func(v Vote) bool { return v.Outcome == OutcomeMismatch }) {
 		e.reasons = append(e.reasons, ErrMismatch)
-	case !l.set.satisfied(func(i int, _ Store) bool { return votes[i].Outcome == OutcomeGranted }):
+	}
+	if !l.set.satisfied(func(i int, _ Store) bool {
+		return votes[i].Outcome == OutcomeGranted || votes[i].Outcome == OutcomeMismatch // which has its own word
+	}) {
 		e.reasons = append(e.reasons, ErrNoQuorum)
 	}
 	if slices.ContainsFunc(votes, func(v Vote) bool { return v.Outcome == OutcomeTwin }) {

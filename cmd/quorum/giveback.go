@@ -9,8 +9,9 @@ import (
 )
 
 // moment is what a store that does not answer is given once a quorum knows that
-// the lock is free: as long as the longest call.
-const moment = time.Second
+// the lock is free: the call under way there may take a second, and the release
+// that follows it another.
+const moment = 2 * time.Second
 
 // giveBack releases a lock, and says for how long what is left of it may keep
 // quorum from ending. Nobody waits for a store beyond those that make the name

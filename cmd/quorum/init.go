@@ -77,14 +77,22 @@ func initialize(ctx context.Context, s *set, w word, forgotten []string, stdin i
 		_, err := fmt.Fprintf(stdout, "in quarantine for %v: %s\n", s.maxTTL, strings.Join(forgotten, ", "))
 		return err
 	}
-	if !w.again {
-		used, err := locker.Used(ctx)
-		if err := errors.Join(err, refuseUsed(used, s.maxTTL)); err != nil {
-			return err
+	isNew := func() error {
+		if w.again {
+			return nil
 		}
+		used, err := locker.Used(ctx)
+		return errors.Join(err, refuseUsed(used, s.maxTTL))
+	}
+	if err := isNew(); err != nil {
+		return err
 	}
 	if !w.yes {
-		if err := confirm(stdin, stderr); err != nil {
+		err := confirm(stdin, stderr)
+		if err == nil {
+			err = isNew() // still: a person takes time
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -97,9 +105,9 @@ func refuseUsed(used []string, maxTTL time.Duration) error {
 	if len(used) == 0 {
 		return nil
 	}
-	return usagef("nothing was changed: these members were declared new before or have been in use, and a lock may be held "+
-		"that stores have forgotten: %s; every store votes by itself after --max-ttl %v, or say with --again that nobody can "+
-		"hold a lock in them", strings.Join(used, ", "), maxTTL)
+	return usagef("nothing was changed: these members vote already, keep a record or serve another set, so that a lock may be held "+
+		"that other stores have forgotten: %s; each of those votes by itself --max-ttl %v after it came back, once enough of the "+
+		"others answer, or say with --again that nobody can hold a lock in them", strings.Join(used, ", "), maxTTL)
 }
 
 // declare has each store declared new by itself, so that it can say which were.

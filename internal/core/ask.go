@@ -294,7 +294,7 @@ func (q *Quorum) friendly() Set {
 // mayBeHeld reports whether answers that are due shortly could tell that what
 // looks like an outage is contention.
 func (q *Quorum) mayBeHeld() bool {
-	due := q.which(func(s *slot) bool { return s.vote == pending && !s.slow && !s.overdue })
+	due := q.which(func(s *slot) bool { return s.vote == pending && !(s.slow && s.known) && !s.overdue })
 	return due != 0 && q.cfg.Rule.Met(q.friendly()|due)
 }
 

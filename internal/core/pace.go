@@ -14,8 +14,11 @@ type Pace struct {
 	// asked; it still counts when it comes later. 0 is until the call's limit.
 	Patience [MaxMembers]time.Duration
 	Sick     Set // failed or silent lately: asked last, and not waited for
-	Failed   Set // of Sick: the last call got no clear answer, so that an attempt that needs it counts on it briefly
-	Probe    Set // of Sick: due for a try in the background
+	// Failed are of Sick: the last call got no clear answer, so that an attempt that
+	// needs it counts on it briefly. Where all have failed it is none.
+	Failed Set
+	Probe  Set // of Sick: due for a try in the background
+	Known  Set // have answered; where one has not, its first answer may take long
 }
 
 // The least patience, so that a pause of the garbage collector or of a
@@ -90,6 +93,7 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 		p.Patience[i] = patienceNew
 		if s.known {
 			p.Patience[i] = max(s.smooth+4*s.dev, patienceMin)
+			p.Known = p.Known.With(i)
 		}
 		// Many calls of one client hang at once, and the first of them is reported
 		// only at its limit: the others need not wait for that.
@@ -105,6 +109,9 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 			p.Probe = p.Probe.With(i)
 		}
 	}
+	if p.Failed.Len() == n {
+		p.Failed = 0 // the trouble may be ours, or too much load
+	}
 	return p
 }
 
@@ -112,7 +119,8 @@ func (h *Health) Pace(now clock.Instant, n int) Pace {
 func (q *Quorum) Learn(p Pace) {
 	q.sick, q.probe = p.Sick, p.Probe
 	for i := range q.slots {
-		q.slots[i].usual, q.slots[i].failing = p.Patience[i], p.Failed.Has(i)
+		s := &q.slots[i]
+		s.usual, s.known, s.failing = p.Patience[i], p.Known.Has(i), p.Failed.Has(i)
 	}
 }
 

@@ -70,6 +70,28 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// Where all have failed, or the one that there is, the trouble may be the client's
+// own, or more load than anybody bears.
+func TestFailedAreNoneWhereAllAre(t *testing.T) {
+	for n, want := range map[int]core.Set{1: 0, 2: 0b01, 3: 0b011} {
+		var h core.Health
+		fail := func(i int) {
+			h.Sent(0, i)
+			h.Ended(0, i, time.Second, false)
+		}
+		for i := range max(n-1, 1) {
+			fail(i)
+		}
+		if p := h.Pace(0, n); p.Failed != want {
+			t.Errorf("of %d stores %b have failed, want %b", n, p.Failed, want)
+		}
+		fail(n - 1)
+		if p := h.Pace(0, n); p.Failed != 0 || p.Sick.Len() != n {
+			t.Errorf("all of %d: %+v", n, p)
+		}
+	}
+}
+
 // paced begins an attempt at n stores.
 func paced(n int, order core.Order, p core.Pace) *core.Quorum {
 	c := config(n, 0)

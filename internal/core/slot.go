@@ -48,7 +48,6 @@ type call struct {
 type trip struct {
 	call     call
 	usual    time.Duration // how long its answer is awaited before the next store is asked; 0 is not known
-	failing  bool          // its last call got no clear answer
 	patience clock.Instant // when a pending vote is overdue
 	hedge    clock.Instant // when it is slow
 	retryAt  clock.Instant // of a release that is due
@@ -56,6 +55,8 @@ type trip struct {
 	extended uint32 // round in which it was confirmed last: of use in that round alone
 	repaired uint32 // round in which it was repaired last
 	tries    uint8
+	known    bool // it has answered this client
+	failing  bool // its last call got no clear answer
 	late     bool // the call in flight has outlived its limit, and nobody waits for it
 	overdue  bool // a pending vote is not waited for any more; it still counts when it comes
 	stand    bool // the request about to leave only stands in line
