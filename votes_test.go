@@ -33,7 +33,7 @@ func TestF163RollBackDoesNotHideWhatTheStoresSaid(t *testing.T) {
 			text    string
 		}{
 			{quorum.OutcomeGranted, ""}, {quorum.OutcomeContended, "held by a rival"}, {quorum.OutcomeUnknown, "connection refused"},
-			{quorum.OutcomeUnknown, "no answer in time"}, {quorum.OutcomeUnknown, "WRONGPASS"},
+			{quorum.OutcomeUnknown, "no answer"}, {quorum.OutcomeUnknown, "WRONGPASS"},
 		} {
 			v := op.Votes[i]
 			if v.Outcome != want.outcome || (v.Err == nil) != (want.text == "") || v.Err != nil && !strings.Contains(v.Err.Error(), want.text) {
