@@ -133,7 +133,7 @@ func TestR65SettingsAreCheckedAtStart(t *testing.T) {
 		"a store twice":       {"reports: [memory://a, memory://a]", `resource "reports"`},
 		"unknown scheme":      {"reports: nfs://u:" + secret + "@host/x", `resource "reports": stores`},
 		"no DSN":              {"reports: [{url: 'memory://u:" + secret + "@a'}]", `resource "reports": stores`},
-		"bad DSN":             {"reports: 'memory://u:" + secret + "@a:port'", `resource "reports": stores: quorum: open store 1 of 1: quorum: invalid option: DSN "memory://xxxxx": what follows the colon`},
+		"bad DSN":             {"reports: 'memory://u:" + secret + "@a:port'", `resource "reports": stores: quorum: open store 1 of 1: invalid option: DSN "memory://xxxxx": what follows the colon`},
 		"number as stores":    {"reports: 3", `resource "reports": stores: want a text or a list of texts, not a number`},
 		"table as label":      {"reports: {stores: memory://a, label: {a: b}}", `resource "reports": label: want a text, not a table`},
 		"? without quotes":    {"reports: [memory://a, memory://b?name=x]", "not well-formed; in YAML's [ ] a DSN with a ? stands in quotes"},
