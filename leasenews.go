@@ -22,6 +22,9 @@ func (l *Lease) settled(now clock.Instant) func() {
 
 func (l *Lease) hear(now clock.Instant, notices []core.Notice) func() {
 	var then func() // of the lease that carries this one on
+	if l.cause == nil {
+		l.until.Store(int64(l.m.Until())) // before whoever extended it is told, and looks
+	}
 	for i := 0; i < len(notices); i++ {
 		n := notices[i]
 		if n.Kind == core.NoticeChanged && l.promotes(n) {
