@@ -48,13 +48,12 @@ type pieces struct {
 func cut(args []any, owner string) command {
 	c := command{script: args[1].(string)}
 	for _, a := range args[2:] {
+		text := fmt.Sprint(a)
 		var p pieces
-		p.before, p.behind, p.owned = strings.Cut(fmt.Sprint(a), owner)
-		if !p.owned {
-			p.before, p.behind, p.keyed = strings.Cut(p.before, recordedKey)
-		} else if between, behind, ok := strings.Cut(p.behind, recordedKey); ok {
-			p.between, p.behind, p.keyed = between, behind, true
+		if before, rest, ok := strings.Cut(text, owner); ok {
+			p.before, p.owned, text = before, true, rest
 		}
+		p.between, p.behind, p.keyed = strings.Cut(text, recordedKey)
 		c.rest = append(c.rest, p)
 	}
 	return c
@@ -64,16 +63,14 @@ func cut(args []any, owner string) command {
 func (c command) of(key, owner string) []any {
 	args := make([]any, len(c.rest))
 	for i, p := range c.rest {
-		switch {
-		case p.owned && p.keyed:
-			args[i] = p.before + owner + p.between + key + p.behind
-		case p.owned:
-			args[i] = p.before + owner + p.behind
-		case p.keyed:
-			args[i] = p.before + key + p.behind
-		default:
-			args[i] = p.before
+		var o, k string
+		if p.owned {
+			o = owner
 		}
+		if p.keyed {
+			k = key
+		}
+		args[i] = p.before + o + p.between + k + p.behind
 	}
 	return args
 }
@@ -140,7 +137,7 @@ func (r *recorder) cycle() (last recorded, ok bool) {
 		packed := strings.Fields(args[len(args)-1].(string))
 		switch {
 		case strings.HasPrefix(packed[0], "nw"):
-			acquire, owner = args, packed[0][2+1:]
+			acquire, owner = args, packed[0][len("nw?"):] // the third letter is how it waits
 		case len(packed) == 3 && packed[0] == owner:
 			release = args
 		}

@@ -292,7 +292,8 @@ func (q *Quorum) friendly() Set {
 }
 
 // mayBeHeld reports whether answers that are due shortly could tell that what
-// looks like an outage is contention.
+// looks like an outage is contention. One that never answered this client may have
+// to be connected to first, and is not slow.
 func (q *Quorum) mayBeHeld() bool {
 	due := q.which(func(s *slot) bool { return s.vote == pending && !(s.slow && s.known) && !s.overdue })
 	return due != 0 && q.cfg.Rule.Met(q.friendly()|due)

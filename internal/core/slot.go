@@ -47,7 +47,7 @@ type call struct {
 // due there.
 type trip struct {
 	call     call
-	usual    time.Duration // how long its answer is awaited before the next store is asked; 0 is not known
+	usual    time.Duration // how long its answer is awaited before the next store is asked; 0 is until the call's limit
 	patience clock.Instant // when a pending vote is overdue
 	hedge    clock.Instant // when it is slow
 	retryAt  clock.Instant // of a release that is due
